@@ -45,6 +45,7 @@ class SharedSearch : public Strategy {
   int remaining(const History& history) override;
   bool is_over(const History& history) override { return inner_->is_over(all(history)); }
   std::string announcement(const History& history) override { return inner_->announcement(history); }
+  bool announces_all(const History& history) const override { return inner_->announces_all(history); }
 
  private:
   History all(const History& own);

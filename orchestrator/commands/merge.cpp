@@ -113,6 +113,11 @@ int merge_command(const MergeOptions& options) {
   if (std::filesystem::exists(options.output))
     throw Error(ExitCode::machine_refuses, fmt::format("{} is there already", options.output),
                 "choose another place with --output");
+  const std::filesystem::path folder = std::filesystem::absolute(options.output).parent_path();
+  if (!std::filesystem::is_directory(folder))
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("--output {}: {} is no folder", options.output, folder.string()),
+                "make it, or choose another place with --output");
   std::vector<Named> files;
   for (const std::string& word : options.files) files.push_back(named(word));
   // All is read before anything is written.

@@ -192,6 +192,7 @@ Recomputed recompute(Store& store) {
         is_one_of(stored.verdict, {Verdict::not_delivered, Verdict::throttled, Verdict::not_in_force}))
       one.verdict = stored.verdict;
     recomputed.trials.push_back(one);
+    if (is_idle(trial.role)) ++recomputed.idle_windows;
     input.earlier.add(trial.readings);
   });
   return recomputed;
@@ -225,9 +226,8 @@ std::string recomputed_text(const Recomputed& recomputed) {
     text += "\n";
   }
   text += fmt::format(
-      "{} of {} trials have the same energies, half-widths, delivered clocks, limits and verdict, bit for "
-      "bit",
-      same, recomputed.trials.size());
+      "{} of {} {} have the same energies, half-widths, delivered clocks, limits and verdict, bit for bit",
+      same, recomputed.trials.size(), recomputed.idle_windows > 0 ? "trials and idle windows" : "trials");
   if (same < recomputed.trials.size())
     text += fmt::format("; the most that an energy changed by is {:.2f} %", 100 * most);
   text += ".\n";

@@ -27,6 +27,7 @@ struct Recomputed {
   std::vector<std::string> without_readings;  // keys of those whose readings are not in the file, or damaged
   // Trials that requested a clock, of a file that does not say what it was judged by (schema 9 and before).
   int clocks_not_judged = 0;
+  int idle_windows = 0;  // of `trials`
 };
 
 // What was found of the sensors is taken from the audit of each trial's session. What other things than

@@ -44,9 +44,10 @@ double share_of(const std::string& option, const std::string& text, const char* 
                     (quantity->dimension == Dimension::ratio || quantity->dimension == Dimension::none) &&
                     quantity->value >= 0 && quantity->value < 1;
   if (!fits) {
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("--{} must be a share below 100 %, not '{}'", option, printable(text)),
-                fmt::format("write --{} {}", option, such_as));
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("--{} must be a share of at least 0 and below 100 %, not '{}'", option, printable(text)),
+        fmt::format("write --{} {}", option, such_as));
   }
   return quantity->value;
 }

@@ -120,6 +120,7 @@ class Run {
 
  private:
   int prepare_and_run() {
+    if (!options_.metrics.empty()) require_metrics_place(options_.metrics);
     // First of all: takes the machine, and puts back what an earlier run left, whatever else may be wrong.
     GuardClient guard({.experiment = options_.file,
                        .state_folder = options_.state_folder,

@@ -121,6 +121,7 @@ class GivesUp : public Strategy {
   int remaining(const History& history) override { return inner_->remaining(history); }
   bool is_over(const History& history) override { return inner_->is_over(history); }
   std::string announcement(const History& history) override { return inner_->announcement(history); }
+  bool announces_all(const History& history) const override { return inner_->announces_all(history); }
 
  private:
   std::unique_ptr<Strategy> inner_;

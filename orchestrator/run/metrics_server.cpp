@@ -249,6 +249,10 @@ class MetricsServer::Listener {
 MetricsServer::MetricsServer(const std::string& where, std::function<std::string()> text)
     : listener_(std::make_unique<Listener>(where, std::move(text))) {}
 MetricsServer::~MetricsServer() = default;
+void require_metrics_place(const std::string& where) {
+  place_of(where);
+}
+
 const std::string& MetricsServer::address() const {
   return listener_->address();
 }

@@ -8,6 +8,9 @@
 
 namespace dvfs_plan {
 
+// As the server itself would refuse it (2), for who asks before a night begins.
+void require_metrics_place(const std::string& where);
+
 class MetricsServer {
  public:
   // `where`: "9123", "ADDRESS:9123", "[ADDRESS]:9123" (0: a free port), "unix:PATH". Throws Error (exit code 2) where that is none of

@@ -43,7 +43,7 @@ class RunLoop {
       // Before anybody is told that the trial is finished: from then on nothing is written until the next one
       // is.
       if (next && next->block != record->block && events_.block_ended) events_.block_ended();
-      if (!is_idle(record->role) && history_.workload_trials() == 1) announce();
+      if (!is_idle(record->role) && !announced_all_) announce();
       if (events_.finished) events_.finished(*record);
     }
   }
@@ -114,9 +114,10 @@ class RunLoop {
     if (events_.rescued) events_.rescued(rescued);
   }
 
-  // What the budget buys is said at the start, and again once a trial's length is known.
+  // What the budget buys is said at the start, or once it is known how long trials last.
   void announce() {
     const std::string text = run_.strategy.announcement(history_);
+    announced_all_ = run_.strategy.announces_all(history_);
     if (text.empty() || text == announced_) return;
     announced_ = text;
     if (events_.announces) events_.announces(text);
@@ -171,6 +172,7 @@ class RunLoop {
   std::deque<PlannedTrial> warm_ups_;
   std::set<int> warmed_blocks_;
   std::string announced_;
+  bool announced_all_ = false;
   std::optional<std::string> noted_;  // the file's current trial
   int rescues_ = 0;
 };

@@ -91,7 +91,7 @@ class RandomisedBlocks : public Strategy {
     int blocks = repeat_.confirm;
     if (budget.any()) {
       const auto bought = trials_bought(history);
-      if (!bought) return buys;  // said after the first trials
+      if (!bought) return buys;  // said after the first block
       blocks = std::min(blocks, (*bought - fixed) / of_a_block);
       if (*bought < fixed) return buys;
       if (blocks < 1) return buys + "; too little is left to confirm the best point with";
@@ -104,12 +104,28 @@ class RandomisedBlocks : public Strategy {
                         : buys + "; " + confirming;
   }
 
+  bool announces_all(const History& history) const override {
+    return !plan_.experiment.budget.time || knows_how_long(history);
+  }
+
  private:
-  // nullopt: of a time it is known after the first trials only.
+  // Points last differently long, and the first trial pays for what comes before it (warm-ups, idle windows): a block of
+  // all of them tells what a trial takes, or half the budget where that is spent before.
+  bool knows_how_long(const History& history) const {
+    const int first = plan_.trials.empty() ? 0 : plan_.trials.front().block;
+    const auto of_a_block =
+        std::count_if(plan_.trials.begin(), plan_.trials.end(),
+                      [&](const PlannedTrial& t) { return t.block == first && !is_idle(t.role); });
+    return history.workload_trials() > 0 &&
+           (history.workload_trials() >= of_a_block ||
+            history.spent().value() >= plan_.experiment.budget.time->value() / 2);
+  }
+
+  // nullopt: of a time it is known after the first block only.
   std::optional<int> trials_bought(const History& history) const {
     const auto& budget = plan_.experiment.budget;
     if (budget.trials) return budget.trials;
-    if (history.workload_trials() == 0) return std::nullopt;
+    if (!knows_how_long(history)) return std::nullopt;
     return static_cast<int>(budget.time->value() * history.workload_trials() / history.spent().value());
   }
 
@@ -138,8 +154,8 @@ class RandomisedBlocks : public Strategy {
                          counted(repeat_.min, "block"), counted(fixed, "trial"), more, rest);
     }
     if (budget.time) {
-      if (history.workload_trials() == 0)
-        return fmt::format("what the budget of {} buys is said after the first trials",
+      if (!knows_how_long(history))
+        return fmt::format("what the budget of {} buys is said after the first block",
                            format_duration(*budget.time));
       const double each = history.spent().value() / history.workload_trials();
       const int buys = *trials_bought(history);

@@ -68,6 +68,8 @@ class Strategy {
   virtual bool is_over(const History&) { return true; }
   // What the budget buys and how it will be spent; empty if there is nothing to say.
   virtual std::string announcement(const History& history) = 0;
+  // Whether that is all it will have to say; false: ask again after a further trial.
+  virtual bool announces_all(const History&) const { return true; }
 };
 
 // The trial again, where what spoilt its last attempt may pass and the experiment has reruns left for it; nullopt: not now.

@@ -116,9 +116,8 @@ std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswe
   const bool is_best = scenario.best && &point == &scenario.points[*scenario.best];
   if (wish.slowdown && !point.is_reference && point.saving && scenario.points.size() > 2 &&
       (!is_best || scenario.objective.minimise != Objective::energy))
-    doubts.push_back(
-        fmt::format("its saving is by {}, not corrected for its having been chosen as the least of {}",
-                    scenario.search ? "the search's model" : "its own trials", scenario.points.size()));
+    doubts.push_back(fmt::format("its saving is by {}, not corrected for its having been chosen as the least",
+                                 scenario.search ? "the search's model" : "its own trials"));
   for (const ConstraintCheck& check : point.constraints) {
     if (check.certain == true && check.holds == true) continue;
     doubts.push_back(check.holds == true    ? fmt::format("it holds {} by its mean{}", check.text,

@@ -164,8 +164,11 @@ TEST(Blocks, ABudgetGoesWhereTheIntervalsAreWidest) {
 TEST(Blocks, ATimeBudgetIsNeverOverdrawn) {
   Night night(6, "objective: time\nrepeat: {min: 3, max: 50}\nbudget: 5 min\n");  // trials cost 10 s
   EXPECT_EQ(night.strategy_->announcement(night.history_),
-            "what the budget of 5 min 00 s buys is said after the first trials");
-  night.run([&](const PlannedTrial& trial) { return 10.0 + trial.point; }, 1);
+            "what the budget of 5 min 00 s buys is said after the first block");
+  night.run([&](const PlannedTrial& trial) { return 10.0 + trial.point; }, 6);
+  EXPECT_FALSE(night.strategy_->announces_all(night.history_));
+  night.run([&](const PlannedTrial& trial) { return 10.0 + trial.point; }, 7);
+  EXPECT_TRUE(night.strategy_->announces_all(night.history_));
   EXPECT_EQ(night.strategy_->announcement(night.history_),
             "at 10.0 s a trial, all told, the budget of 5 min 00 s buys about 30 trials: the first 3 blocks "
             "(21 trials) and "

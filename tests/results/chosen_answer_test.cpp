@@ -103,7 +103,7 @@ TEST(ChosenAnswer, WhatSpeaksAgainstItIsSaid) {
       ElementsAre(
           "its slowdown is within 5 % by the estimate; the 95 % interval reaches 6.0 %",
           "that it takes less energy than the reference is not shown: the 95 % interval holds zero",
-          "its saving is by its own trials, not corrected for its having been chosen as the least of 3",
+          "its saving is by its own trials, not corrected for its having been chosen as the least",
           "the experiment is not finished", "cpu.frequency was not delivered as requested in 2 of 3 trials"));
 }
 

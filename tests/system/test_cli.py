@@ -944,7 +944,7 @@ workloads:
         self.assertTrue(all(play["regret"] is None and play["bound_held"] is None for play in limit["plays"] if play not in holding), limit)
         self.assertAlmostEqual(limit["mean_regret"], sum(play["regret"] for play in holding) / len(holding))
         wrong = self.call("replay", "table.csv", "--noise-power", "2 W")
-        self.assertEqual((wrong.returncode, wrong.stderr), (2, "error: --noise-power must be a share below 100 %, not '2 W'\n  hint: write --noise-power 2%, or 0.02\n"))
+        self.assertEqual((wrong.returncode, wrong.stderr), (2, "error: --noise-power must be a share of at least 0 and below 100 %, not '2 W'\n  hint: write --noise-power 2%, or 0.02\n"))
         absent = self.call("replay", "absent.csv")
         self.assertEqual((absent.returncode, absent.stderr),
                          (2, "error: 'absent.csv' cannot be read\n  hint: name a table of recorded settings; `dvfs-plan replay --help` says its columns\n"))
