@@ -96,7 +96,7 @@ Child::~Child() {
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
   reap_killed(pid_);
-  if (group_ != nullptr) group_->left(pid_);
+  if (group_ != nullptr) group_->left(pid_, {});
 }
 
 bool reap_killed(pid_t child) {
@@ -114,10 +114,10 @@ bool reap_killed(pid_t child) {
 void Child::leave_behind(ChildResult& result) {
   result.stuck = std::exchange(pid_, -1);
   if (group_ == nullptr) return;
-  const ProcessGroup::Left left = group_->left(result.stuck);
+  const ProcessGroup::Left left = group_->left(result.stuck, {});
   result.leftovers = left.processes;
-  result.left_user_time = left.user;
-  result.left_system_time = left.system;
+  result.left_user_time = left.use.user;
+  result.left_system_time = left.use.system;
 }
 
 void Child::reap(ChildResult& result) {
@@ -136,7 +136,8 @@ void Child::reap(ChildResult& result) {
   ProcessGroup::Left left;
   const std::set<pid_t> none;
   if (group_ != nullptr)
-    left = group_->left(pid_, by_itself ? background : none, by_itself ? none : background);
+    left =
+        group_->left(pid_, cpu_use_of(usage), by_itself ? background : none, by_itself ? none : background);
   result.leftovers = left.processes;
   pid_ = -1;
   if (WIFSIGNALED(status))
@@ -148,8 +149,8 @@ void Child::reap(ChildResult& result) {
   }
   result.user_time = as_seconds(usage.ru_utime);
   result.system_time = as_seconds(usage.ru_stime);
-  result.left_user_time = left.user;
-  result.left_system_time = left.system;
+  result.left_user_time = left.use.user;
+  result.left_system_time = left.use.system;
   result.max_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 

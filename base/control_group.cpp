@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -101,11 +102,16 @@ std::vector<pid_t> ControlGroup::processes() const {
   return found;
 }
 
-Seconds ControlGroup::cpu_time() const {
+std::optional<ControlGroup::Use> ControlGroup::use() const {
+  std::map<std::string, Seconds> told;
   for (const std::string& line : split_lines(Sysfs().text(path_ + "/cpu.stat").value_or(""))) {
-    if (line.starts_with("usage_usec ")) return Seconds{1e-6 * parse_number(line.substr(11)).value_or(0)};
+    const auto words = split_words(line);
+    if (words.size() != 2) continue;
+    if (const auto value = parse_number(words[1])) told[words[0]] = Seconds{1e-6 * *value};
   }
-  return Seconds{0};
+  const auto all = told.find("usage_usec"), user = told.find("user_usec"), system = told.find("system_usec");
+  if (all == told.end() || user == told.end() || system == told.end()) return std::nullopt;
+  return Use{all->second, user->second, system->second};
 }
 
 bool ControlGroup::holds(pid_t pid) const {

@@ -31,8 +31,11 @@ class ControlGroup {
   int entrance() const { return procs_.get(); }
   bool empty() const;
   std::vector<pid_t> processes() const;
-  // CPU time of all that are or were in it (cpu.stat).
-  Seconds cpu_time() const;
+  // CPU time of all that are or were in it; nullopt: it is not told (cpu.stat, which is there without the cpu controller).
+  struct Use {
+    Seconds all{0}, user{0}, system{0};
+  };
+  std::optional<Use> use() const;
   // Whether a process is in it.
   bool holds(pid_t pid) const;
 

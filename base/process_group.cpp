@@ -66,8 +66,7 @@ bool ProcessGroup::end_orphans(Left& left) {
     rusage usage{};
     if (::wait4(pid, nullptr, WNOHANG, &usage) == pid) {
       if (ours) {
-        left.user = left.user + as_seconds(usage.ru_utime);
-        left.system = left.system + as_seconds(usage.ru_stime);
+        left.use.add(cpu_use_of(usage));
       }
       all = false;  // it may have had children of its own, which come to us now
       continue;
@@ -82,7 +81,11 @@ bool ProcessGroup::end_orphans(Left& left) {
 }
 
 void ProcessGroup::begins() {
-  if (members_.empty()) began_ = current_tick();
+  if (!members_.empty()) return;
+  began_ = current_tick();
+  used_ = {};
+  // What may not be ended (a program that changed its user), or was about to end, may be in it still.
+  used_before_ = control_group_ && control_group_->empty() ? control_group_->use() : std::nullopt;
 }
 
 void ProcessGroup::entered(pid_t pid, int outside_because) {
@@ -90,9 +93,10 @@ void ProcessGroup::entered(pid_t pid, int outside_because) {
   members_.insert(pid);
 }
 
-ProcessGroup::Left ProcessGroup::left(pid_t pid, const std::set<pid_t>& ended,
+ProcessGroup::Left ProcessGroup::left(pid_t pid, const CpuUse& used, const std::set<pid_t>& ended,
                                       const std::set<pid_t>& not_left) {
   members_.erase(pid);
+  used_.add(used);
   ended_.insert(ended.begin(), ended.end());
   not_left_.insert(not_left.begin(), not_left.end());
   return members_.empty() ? end_rest() : Left{};
@@ -101,6 +105,18 @@ ProcessGroup::Left ProcessGroup::left(pid_t pid, const std::set<pid_t>& ended,
 void ProcessGroup::end_left_behind(std::int64_t since) {
   began_ = std::min(began_, since);
   if (members_.empty()) end_rest();
+}
+
+// wait4(2) tells nothing of a child whose parent was not told of its end either.
+CpuUse ProcessGroup::not_waited_for(const CpuUse& of_orphans) const {
+  const auto now = control_group_ && used_before_ ? control_group_->use() : std::nullopt;
+  if (!now) return {};
+  const double told = (used_.user + used_.system + of_orphans.user + of_orphans.system).value();
+  const double rest = std::max(0.0, (now->all - used_before_->all).value() - told);
+  // The kernel shares a time out between the two from ticks, of each process and of the group apart: their sums agree.
+  const double user =
+      std::clamp((now->user - used_before_->user - used_.user - of_orphans.user).value(), 0.0, rest);
+  return {Seconds{user}, Seconds{rest - user}};
 }
 
 ProcessGroup::Left ProcessGroup::end_rest() {
@@ -119,6 +135,7 @@ ProcessGroup::Left ProcessGroup::end_rest() {
     if (end_orphans(left) && !in_group) break;
     ::usleep(1000);
   }
+  left.use.add(not_waited_for(left.use));
   for (const pid_t pid : not_left_) ended_.erase(pid);
   left.processes = static_cast<int>(ended_.size());
   ended_.clear();

@@ -15,6 +15,7 @@
 
 #include "base/control_group.hpp"
 #include "base/end_processes.hpp"
+#include "base/process_tree.hpp"
 #include "base/units.hpp"
 
 namespace dvfs_plan {
@@ -54,15 +55,17 @@ class ProcessGroup {
   // A child of it was started; `outside_because`: errno of why it is not in the control group, which is then
   // given up.
   void entered(pid_t pid, int outside_because);
-  // What was left running, and ended; and what all used that came to us, those too that had ended by themselves.
+  // What was left running, and ended; and what all used that came to us, those too that had ended by themselves. In a control
+  // group besides what those used that nobody waited for (of a parent that ignores SIGCHLD, wait(2)).
   struct Left {
     int processes = 0;
-    Seconds user{0}, system{0};
+    CpuUse use;
   };
-  // A child of it has ended and is reaped; `ended` was ended with it, and of `not_left` nothing is counted: it was about to end by our own
+  // A child of it has ended and is reaped, and used so much; `ended` was ended with it, and of `not_left` nothing is counted: it was about to end by our own
   // doing. With the last one all that it left running is ended, and told
   // with what of all of them was.
-  Left left(pid_t pid, const std::set<pid_t>& ended = {}, const std::set<pid_t>& not_left = {});
+  Left left(pid_t pid, const CpuUse& used, const std::set<pid_t>& ended = {},
+            const std::set<pid_t>& not_left = {});
   // What children that are none of it left running is ended, where it was started at this tick (process_tree.hpp) or later: at once, or
   // with the last of it.
   void end_left_behind(std::int64_t since);
@@ -72,11 +75,15 @@ class ProcessGroup {
 
  private:
   Left end_rest();
+  CpuUse not_waited_for(const CpuUse& of_orphans) const;
   bool is_of_us(pid_t orphan) const;
   bool end_orphans(Left& left);
   std::optional<ControlGroup> all_;            // of the run; the one of the trials is within it
   std::optional<ControlGroup> control_group_;  // of the trials
   std::optional<std::string> run_;             // whose marks all of it carry
+  std::optional<ControlGroup::Use>
+      used_before_;  // by its control group, as it began; nullopt: what it uses is not the trial's alone
+  CpuUse used_;      // by its children that have ended, since
   std::set<pid_t> own_, members_;
   std::set<pid_t> ended_, not_left_;  // since it began
   std::set<std::string> own_marks_;

@@ -1,6 +1,7 @@
 // Processes and their descendants, as /proc shows them (proc(5)): who they are, what they used.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/types.h>
 
@@ -33,6 +34,17 @@ std::int64_t current_tick();
 // As wait4(2) and getrusage(2) tell CPU time.
 inline Seconds as_seconds(const timeval& t) {
   return Seconds{static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec)};
+}
+
+struct CpuUse {
+  Seconds user{0}, system{0};
+  void add(const CpuUse& more) {
+    user = user + more.user;
+    system = system + more.system;
+  }
+};
+inline CpuUse cpu_use_of(const rusage& usage) {
+  return {as_seconds(usage.ru_utime), as_seconds(usage.ru_stime)};
 }
 
 struct ProcessUse {

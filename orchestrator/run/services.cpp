@@ -399,7 +399,8 @@ Seconds Services::cpu_time() const {
   std::set<pid_t> at_rest = attached_;
   for (const auto& [index, running] : running_) {
     const auto all = processes_of(running);
-    sum = sum + (running.group ? running.group->cpu_time() : use_of(all).cpu);
+    const auto of_group = running.group ? running.group->use() : std::nullopt;
+    sum = sum + (of_group ? of_group->all : use_of(all).cpu);
     for (const pid_t pid : all) at_rest.erase(pid);
   }
   return sum + use_of(at_rest).cpu;

@@ -408,16 +408,22 @@ bool TrialRunner::wait_for_conditions(TrialRecord& trial) {
   return true;
 }
 
-// After work a machine draws more for a while: an idle window is taken again until power holds within it, or
-// the limit is over. False on interruption.
+// After work a machine draws more for a while: an idle window is taken again until power holds within it, it draws no less than the one
+// before, or the limit is over. One that draws more now and then at rest does so in what counts too: to keep those windows in which it did not
+// would leave that out. So where any did not hold, what is kept is the window behind the one that told. False on interruption.
 bool TrialRunner::wait_for_rest(const PlanPoint& point, TrialRecord& trial) {
   const Nanoseconds until = machine_.clock.now() + nanoseconds(longest_wait_for_rest);
-  for (;;) {
+  for (std::optional<double> before;;) {
     JudgeInput input;
     input.channels = machine_.sensors.sampler.channels();
     input.energy_channels = machine_.sensors.energy_channels;
     input.models = machine_.sensors.models;
-    if (power_change(trial, input).value_or(0) == 0 || machine_.clock.now() >= until) return true;
+    const auto power = idle_power(trial, input);
+    if (!power) return true;
+    rests_unevenly_ = rests_unevenly_ || power->change != 0;
+    if (power->change == 0 || (before && power->mean >= *before) || machine_.clock.now() >= until)
+      return !rests_unevenly_ || measure(point, trial);
+    before = power->mean;
     if (!measure(point, trial)) return false;
   }
 }

@@ -72,14 +72,16 @@ class TrialRunner {
   Seconds update_{0};                          // the longest of the energy source's sensors
   Seconds lead_{0};                            // the sampler's start before the launch, and its end behind it
   Nanoseconds suspended_ = 0;                  // was the machine, while the last trial was measured
-  Seconds declared_late_{0};      // so much longer behind it: by what a meter's values are late (`late by`)
-  std::map<int, double> busy_;    // of the trial at hand, per CPU
-  bool sets_clocks_ = false;      // of CPUs
-  ClockResidency residency_;      // of the trial at hand
-  int lost_when_set_ = 0;         // sessions of the guardian's, when the trial at hand was set
-  std::string others_on_boards_;  // just before or after the trial at hand
-  std::vector<SavedSetting> stands_;                  // what each knob read back, of the trial at hand
-  std::vector<std::vector<WorkFile>> files_;          // by workload
+  Seconds declared_late_{0};    // so much longer behind it: by what a meter's values are late (`late by`)
+  std::map<int, double> busy_;  // of the trial at hand, per CPU
+  bool sets_clocks_ = false;    // of CPUs
+  bool rests_unevenly_ =
+      false;  // an idle window of this session did not hold: the machine still cooled down, or draws more now and then
+  ClockResidency residency_;                  // of the trial at hand
+  int lost_when_set_ = 0;                     // sessions of the guardian's, when the trial at hand was set
+  std::string others_on_boards_;              // just before or after the trial at hand
+  std::vector<SavedSetting> stands_;          // what each knob read back, of the trial at hand
+  std::vector<std::vector<WorkFile>> files_;  // by workload
   std::vector<std::vector<WorkFile>> service_files_;  // by service
   std::set<std::string> ran_;                         // workloads and services that ran in this session
   std::map<std::uint32_t, std::string> impossible_;   // of the trial at hand

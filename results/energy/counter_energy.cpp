@@ -32,6 +32,8 @@ constexpr double same_in_all = 0.45;
 // Standard deviation of what a load that came before its mark, or went on behind it, may have drawn there, of the most that it may; and of what one
 // that comes behind its mark did not draw. Both edges of a stretch are off the same way: theirs add up.
 constexpr double of_a_lead = 0.6;
+// A rest between stretches may well draw as little as the machine does outside of all, or as much as the stretches: the half-width reaches a little beyond.
+constexpr double of_rests_between = 1.2;
 // How alike the errors at the edges of several stretches are: the same load begins and ends at each.
 constexpr double alike = 0.2;
 
@@ -49,10 +51,12 @@ struct Interval {
   double power() const { return joules / length(); }
 };
 
-// What a side drew beside an edge, W; no variance: it may be anything.
+// What a side drew beside an edge, W; no variance: it may be anything. `shared`: of the variance, what is of all edges alike that are
+// guessed so, as what is learnt from other stretches is.
 struct Guess {
   double watts = 0;
   std::optional<double> variance;
+  double shared = 0;
 };
 
 // Intervals of one side, by index.
@@ -123,6 +127,8 @@ class Counted {
     // Both values that a sum is between lie anywhere within a unit: the difference of two uniform distributions.
     if (energy.joules > 0) of.timing += static_cast<double>(stretches_.size()) * unit_ * unit_ / 6;
     if (stretches_.size() > 1) of.shape += alike * std::max(0.0, added_up * added_up - of.shape);
+    of.shape += of.shared * of.shared;
+    of.unresolved += of.shared * of.shared;
     energy.shape = normal_95 * std::sqrt(of.shape);
     energy.systematic =
         normal_95 * std::sqrt(same_in_all * same_in_all * (of.shape - of.unresolved) + of.unresolved);
@@ -135,6 +141,8 @@ class Counted {
   struct Variances {
     double shape = 0, timing = 0, unresolved = 0;
     std::map<std::size_t, double> leads;  // by stretch: J, standard deviation
+    double shared =
+        0;  // J, standard deviation: what guesses that are of all stretches alike may be off by, with one sign
   };
 
   // Beyond its first and last value a counter goes on as it went.
@@ -209,7 +217,7 @@ class Counted {
                                         std::max(one.from_uncertain, one.to_uncertain) > unplaced * update_));
     double in_watts = in.watts, out_watts = out.watts;
     double share = a / one.length();  // of what the guesses leave unexplained, the inside's
-    double mine = share * one.joules, variance = 0, of_lead = 0;
+    double mine = share * one.joules, variance = 0, of_lead = 0, shared = 0;
     if (in.variance && out.variance) {
       const double of_in = a * a * *in.variance, of_out = o * o * *out.variance;
       if (of_in + of_out > 0) share = of_in / (of_in + of_out);
@@ -226,6 +234,7 @@ class Counted {
       if (of_in + of_out > 0)
         variance =
             of_in * of_out / (of_in + of_out) * std::max(1.0, unexplained * unexplained / (of_in + of_out));
+      if (of_in + of_out > 0) shared = (a * a * in.shared + o * o * out.shared) / (of_in + of_out);
     } else if (out.variance && several) {
       // All that is beyond the outside's power may be the inside's, or of something else that was not
       // resolved.
@@ -238,19 +247,31 @@ class Counted {
       const double alike_beside = mine;
       mine = one.joules - o * out_watts;
       variance = o * o * *out.variance;
+      shared = out.shared / *out.variance;
       if (one.marked) of_lead = of_a_lead * std::max(0.0, mine - alike_beside);
       in_watts = std::max(0.0, mine) / a;
     } else if (in.variance) {
       share = 0;
       mine = a * in_watts;
       variance = a * a * *in.variance;
+      shared = in.shared / *in.variance;
       if (one.marked) of_lead = of_a_lead * std::max(0.0, mine - one.joules * a / one.length());
       out_watts = std::max(0.0, one.joules - mine) / o;
     } else {
-      // Nothing is known of either side.
+      // Nothing is known of either side: of a rest between stretches, that it drew something from what the machine draws outside of all to
+      // what the stretches do.
       in_watts = out_watts = one.power();
-      variance = std::pow(std::max(mine, one.joules - mine) / normal_95, 2);
+      shared = 1;
+      const double most =
+          outermost().variance ? std::max(mine, one.joules - o * outermost().watts) : one.joules;
+      variance = std::pow(std::max(mine, most - mine) / normal_95, 2);
+      if (outermost().variance) {
+        variance = std::pow(of_rests_between * (most - mine) / 2 / normal_95, 2);
+        mine = (mine + most) / 2;
+      }
     }
+    of.shared += std::sqrt(variance * shared);
+    variance *= 1 - shared;
     if (several) {
       variance += std::pow(of_uniform * one.joules * std::min(1.0, 3 * std::min(a, o) / one.length()), 2);
       of.unresolved += variance;
@@ -335,12 +356,13 @@ class Counted {
     const double mean = sum / static_cast<double>(side.size());
     for (const std::size_t i : side) squares += std::pow(intervals_[i].power() - mean, 2);
     const double presumed = std::pow(variation_of_one * mean, 2);
-    return {mean, (squares + presumed) / static_cast<double>(side.size())};
+    const double n = static_cast<double>(side.size()), shared = squares / (n * n) + presumed;
+    return {mean, squares / n + presumed, shared};
   }
 
   Guess inside_of(std::size_t i) const {
     const Interval& one = intervals_[i];
-    double length = 0, watts = 0, variance = 0;
+    double length = 0, watts = 0, variance = 0, shared = 0;
     for (std::size_t k = one.gap; k < stretches_.size() && stretches_[k].from < one.to; ++k) {
       const double part = std::min(one.to, stretches_[k].to) - std::max(one.from, stretches_[k].from);
       // A stretch without a whole interval of its own is like the others.
@@ -350,14 +372,15 @@ class Counted {
       length += part;
       watts += part * mine.watts;
       variance += part * part * *mine.variance;
+      shared += part * part * mine.shared;
     }
     if (length <= 0) return {};
-    return {watts / length, variance / (length * length)};
+    return {watts / length, variance / (length * length), shared / (length * length)};
   }
 
   Guess outside_of(std::size_t i, const Guess& in) const {
     const Interval& one = intervals_[i];
-    double length = 0, watts = 0, variance = 0;
+    double length = 0, watts = 0, variance = 0, shared = 0;
     for (std::size_t g = one.gap; g <= stretches_.size(); ++g) {
       const double from = g == 0 ? one.from : std::max(one.from, stretches_[g - 1].to),
                    to = g == stretches_.size() ? one.to : std::min(one.to, stretches_[g].from);
@@ -369,9 +392,10 @@ class Counted {
       length += to - from;
       watts += (to - from) * mine.watts;
       variance += (to - from) * (to - from) * *mine.variance;
+      shared += (to - from) * (to - from) * mine.shared;
     }
     if (length <= 0) return {};
-    return {watts / length, variance / (length * length)};
+    return {watts / length, variance / (length * length), shared / (length * length)};
   }
 
   const Guess& mean_of_all_stretches() const {
@@ -384,14 +408,20 @@ class Counted {
   Guess inner_gap(const Guess& in) const {
     if (!inner_gaps_) inner_gaps_ = mean_of(all_of(gaps_, 1, gaps_.size() - 1));
     if (inner_gaps_->variance) return *inner_gaps_;
+    const Guess& outside = outermost();
+    if (!outside.variance || !in.variance) return {};
+    const double between = std::pow(of_uniform * (in.watts - outside.watts), 2) + outside.shared;
+    return {(outside.watts + in.watts) / 2, between + *outside.variance - outside.shared, between};
+  }
+
+  // What the machine draws before and behind all stretches.
+  const Guess& outermost() const {
     if (!outermost_) {
       Side ends = gaps_.front();
       ends.insert(ends.end(), gaps_.back().begin(), gaps_.back().end());
       outermost_ = mean_of(ends);
     }
-    if (!outermost_->variance || !in.variance) return {};
-    return {(outermost_->watts + in.watts) / 2,
-            std::pow(of_uniform * (in.watts - outermost_->watts), 2) + *outermost_->variance};
+    return *outermost_;
   }
 
   std::span<const Stretch> stretches_;

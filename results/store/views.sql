@@ -51,7 +51,7 @@ CREATE VIEW workloads AS SELECT name AS workload, command FROM workload;
 --| operating_point: the knobs' settings
 --| block: which
 --| idle_power_w: mean
---| idle_half_width_w: 95 %: the sensors' own part, and half of what the windows differ by; NULL where the first is not known
+--| idle_half_width_w: the sensors' own part (95 %), and half of what the windows differ by; what the machine draws at rest at other times is not in it; NULL where the first is not known
 --| idle_systematic_w: of the sensors' own part, what may be the same in all windows
 --| windows: how many it was measured in
 CREATE VIEW idle AS
@@ -86,7 +86,7 @@ CREATE VIEW idle AS
 --| energy_systematic_j: of it, what may be the same in all trials of a point, and does not shrink with more of them
 --| mean_power_w: over the region
 --| idle_power_w: of the operating point at rest, in this block; NULL where the trial is left out: those windows are of the trials that are not
---| idle_half_width_w: 95 %, of that
+--| idle_half_width_w: of that, as in view idle
 --| idle_systematic_w: of it, what may be the same in all blocks
 --| above_idle_j: energy less what the machine would have drawn at rest
 --| energy_per_unit_j: energy of a unit of work

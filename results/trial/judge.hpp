@@ -57,9 +57,12 @@ void judge(TrialRecord& trial, const JudgeInput& input);
 // every requested clock is known to have been delivered; false if none was requested.
 bool judge_readings(TrialRecord& trial, const JudgeInput& input, const Regions& regions);
 
-// How much the power of the energy source changed within an idle window, W: the mean of its second half less
-// that of its first, beyond what the sensors may be off by; 0 if it held. nullopt: not known.
-std::optional<double> power_change(const TrialRecord& trial, const JudgeInput& input);
+// Of an idle window, by the energy source, W: its mean, and the mean of its second half less that of its first, beyond what the sensors may be
+// off by; 0 if it held.
+struct IdlePower {
+  double mean = 0, change = 0;
+};
+std::optional<IdlePower> idle_power(const TrialRecord& trial, const JudgeInput& input);
 
 // The objective from joules and seconds, per run or per unit alike; nullopt if it needs joules and there are
 // none.

@@ -476,20 +476,21 @@ void say_if_too_short(TrialRecord& trial) {
 // A machine that has just worked still draws more for a while: half of what changed within the window may be
 // of that.
 void judge_idle(TrialRecord& trial, const JudgeInput& input) {
-  const auto change = power_change(trial, input);
-  if (!change || *change == 0) return;
+  const auto power = idle_power(trial, input);
+  if (!power || power->change == 0) return;
   const double length = seconds(trial.child.ended - trial.child.started).value();
   if (trial.energy_half_width_j)
-    trial.energy_half_width_j = *trial.energy_half_width_j + std::abs(*change) / 2 * length;
+    trial.energy_half_width_j = *trial.energy_half_width_j + std::abs(power->change) / 2 * length;
   trial.events.push_back(
       {"idle_unsteady",
-       fmt::format("the machine was not at rest yet: its power changed by {:+.3g} W within the idle window{}",
-                   *change, trial.energy_half_width_j ? ", half of which is added to its half-width" : "")});
+       fmt::format("the machine was not all at rest: its power changed by {:+.3g} W within the idle window{}",
+                   power->change,
+                   trial.energy_half_width_j ? ", half of which is added to its half-width" : "")});
 }
 
 }  // namespace
 
-std::optional<double> power_change(const TrialRecord& trial, const JudgeInput& input) {
+std::optional<IdlePower> idle_power(const TrialRecord& trial, const JudgeInput& input) {
   const Nanoseconds middle = (trial.child.started + trial.child.ended) / 2;
   const double half = seconds(middle - trial.child.started).value();
   double change = 0, allowed = 0, watts = 0;
@@ -507,7 +508,8 @@ std::optional<double> power_change(const TrialRecord& trial, const JudgeInput& i
   }
   // A machine at rest wanders by some per cent; it is not cooling down then.
   constexpr double wanders = 0.02;
-  return std::abs(change) <= std::max(allowed, wanders * watts) ? 0 : change;
+  const bool held = std::abs(change) <= std::max(allowed, wanders * watts);
+  return IdlePower{watts + change / 2, held ? 0 : change};
 }
 
 void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& regions) {

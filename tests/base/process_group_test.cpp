@@ -101,6 +101,28 @@ TEST_P(Group, WhatAnOrphanUsedIsTold) {
   }
 }
 
+// A parent that ignores SIGCHLD is told nothing of its children, and wait4(2) nothing of what they used: the control group knows.
+TEST_P(Group, WhatNobodyWaitedForIsTold) {
+  if (launcher_.group().control_group().empty()) GTEST_SKIP() << "no control group: nobody knows";
+  const std::string program =
+      "import os, signal, time\n"
+      "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+      "if os.fork() == 0:\n"
+      "    while time.process_time() < 0.3: pass\n"
+      "    os._exit(0)\n"
+      "try: os.wait()\n"
+      "except ChildProcessError: pass\n";
+  for (const bool among_others : {false, true}) {
+    auto other = start(among_others ? "sleep 0.6" : "true");
+    if (!among_others) wait(other);
+    auto child = start("exec /usr/bin/python3 -c '" + program + "'");
+    const auto result = wait(child);
+    const auto of_last = among_others ? wait(other) : result;
+    EXPECT_LT((result.user_time + result.system_time).value(), 0.25);
+    EXPECT_NEAR((of_last.left_user_time + of_last.left_system_time).value(), 0.3, 0.1);
+  }
+}
+
 TEST_P(Group, ADaemonThatWasMovedOutOfTheGroupIsEndedAllTheSame) {
   const std::string group = launcher_.group().control_group();
   const std::string out =

@@ -57,7 +57,8 @@ class Counters : public Probe {
 }  // namespace
 
 Outcome measure_counters(const CounterConditions& conditions, std::uint64_t seed) {
-  Outcome outcome{0, 0.0, 0, 0, 0};
+  Outcome outcome;
+  outcome.joules = 0;
   double squares = 0;
   for (int board = 0; board < conditions.boards; ++board) {
     const std::uint64_t mine = seed * 1000003 + static_cast<std::uint64_t>(board) * 7919;
@@ -65,7 +66,7 @@ Outcome measure_counters(const CounterConditions& conditions, std::uint64_t seed
     const double update = conditions.update;
     const Night night = draw.night(conditions.load, update, conditions.region);
     VirtualClock clock;
-    auto probe = std::make_unique<Counters>(night, conditions, clock, mine + 17);
+    auto probe = std::make_unique<Counters>(night, conditions, clock, mine + 17 + 104729 * conditions.phase);
     Counters& counters = *probe;
     SampledProbe sampled(std::move(probe), 0, clock);
     SensorModel model;
@@ -97,6 +98,7 @@ Outcome measure_counters(const CounterConditions& conditions, std::uint64_t seed
     }
     *outcome.joules += *energy.joules;
     squares += *energy.half_width_j * *energy.half_width_j;
+    outcome.systematic += *energy.systematic_j;
   }
   outcome.half_width = std::sqrt(squares);
   return outcome;

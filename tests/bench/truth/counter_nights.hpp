@@ -20,12 +20,13 @@ struct CounterConditions {
   int boards = 1;                   // each a counter of its own; their sum is stated
   double update = 0.1;              // s
   std::optional<double> read_cost;  // of a look, in updates; nullopt: 0.04
+  std::uint64_t phase = 0;          // of the sensor: another trial of the same load
 };
 
 struct Outcome {
   double truth = 0;
   std::optional<double> joules;
-  double half_width = 0;
+  double half_width = 0, systematic = 0;
   int looks = 0;
   double updates = 0;  // that passed while it was looked at
 };

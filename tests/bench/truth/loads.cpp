@@ -5,7 +5,7 @@
 namespace dvfs_plan::truth {
 
 std::string to_string(Load load) {
-  const char* names[] = {"process", "inside", "between", "step", "square", "many", "pulses", "lead"};
+  const char* names[] = {"process", "inside", "between", "step", "square", "many", "pulses", "lead", "steps"};
   return names[static_cast<int>(load)];
 }
 
@@ -34,18 +34,25 @@ Night Draw::night(Load load, double update, std::optional<double> wanted_region)
   double begins = night.begins;
   if (load == Load::inside || load == Load::between) begins += update * uniform(3, 6);
   if (load == Load::lead) begins += update * uniform(0, 1.5);
-  const int count = load == Load::many ? static_cast<int>(uniform(3, 20)) : 1;
+  const bool steps = load == Load::steps;
+  const int count = steps                ? static_cast<int>(uniform(6, 48))
+                    : load == Load::many ? static_cast<int>(uniform(3, 20))
+                                         : 1;
+  const double step_length = update * std::exp(uniform(std::log(0.2), std::log(2.0))),
+               step_gap = update * std::exp(uniform(std::log(0.2), std::log(2.0))),
+               scatter = steps ? std::max(0.0, uniform(-0.1, 0.3)) : 0.1;
   for (int i = 0; i < count; ++i) {
-    const double length = count == 1 ? region : region / count * uniform(0.9, 1.1);
+    const double length =
+        count == 1 ? region : (steps ? step_length : region / count) * uniform(1 - scatter, 1 + scatter);
     regions.emplace_back(begins, begins + length);
-    begins += length + update * uniform(0.3, 3);
+    begins += length + (steps ? step_gap * uniform(1 - scatter, 1 + scatter) : update * uniform(0.3, 3));
   }
   night.ends = regions.back().second;
   if (load == Load::inside || load == Load::between) night.ends += update * uniform(3, 6);
   if (load == Load::lead) night.ends += update * uniform(0, 1.5);
   // A workload marks these itself; the others are what counts of a process that does nothing else.
   const bool marked =
-      load == Load::inside || load == Load::between || load == Load::many || load == Load::lead;
+      load == Load::inside || load == Load::between || load == Load::many || load == Load::lead || steps;
   for (const auto& [from, to] : regions)
     night.windows.push_back({nanoseconds(Seconds{from}), nanoseconds(Seconds{to}), marked});
   draw_power(night, load, update, regions);
@@ -63,6 +70,9 @@ void Draw::draw_power(Night& night, Load load, double update,
   const double before = busy_ * uniform(0.4, 1.5), after = busy_ * uniform(0.4, 1.5);
   const double steps_at = uniform(first, last), steps_to = uniform(0.4, 1.4);
   const bool pulses = load == Load::pulses;
+  const bool steps = load == Load::steps;
+  const double every_other = steps ? uniform(0.5, 1.5) : 1;
+  const double rests = steps && uniform(0, 1) < 0.5 ? uniform(idle_, 1.1 * busy_) : idle_;
   constexpr double near[] = {1.0 / 3, 0.5, 1, 2};
   const double period = update * (pulses ? near[static_cast<int>(uniform(0, 4))] * (1 + 0.02 * normal())
                                          : std::exp(uniform(std::log(0.3), std::log(3.0)))),
@@ -87,10 +97,12 @@ void Draw::draw_power(Night& night, Load load, double update,
         break;
       default:
         if (in != regions.end()) {
-          wanted = busy_;
+          wanted = busy_ * ((in - regions.begin()) % 2 == 1 ? every_other : 1);
           since = t - in->first;
           if (load == Load::step && t >= steps_at) wanted *= steps_to;
           if ((load == Load::square || pulses) && std::fmod(since, period) > duty * period) wanted = idle_;
+        } else if (t >= first && t < last) {
+          wanted = rests;
         }
     }
     if (wanted > idle_ && since >= 0) wanted *= 1 + overshoot * std::exp(-since / settles);

@@ -21,9 +21,10 @@ enum class Load {
   many,     // several short regions with rests between
   pulses,   // on and off with a period near the sensor's update, a divisor or a multiple of it
   lead,     // a region whose work begins up to an update and a half before its mark, and goes on behind it
+  steps,  // many regions of up to two updates, as far apart, at a pace of their own: those of one night are off the same way
 };
-inline constexpr Load all_loads[] = {Load::process, Load::inside, Load::between, Load::step,
-                                     Load::square,  Load::many,   Load::pulses,  Load::lead};
+inline constexpr Load all_loads[] = {Load::process, Load::inside, Load::between, Load::step, Load::square,
+                                     Load::many,    Load::pulses, Load::lead,    Load::steps};
 std::string to_string(Load load);
 
 // Energy over time, from power on a fine grid.
