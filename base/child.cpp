@@ -151,7 +151,10 @@ void Child::reap(ChildResult& result) {
   result.system_time = as_seconds(usage.ru_stime);
   result.left_user_time = left.use.user;
   result.left_system_time = left.use.system;
-  result.max_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  rusage ours{};
+  ::getrusage(RUSAGE_SELF, &ours);
+  if (usage.ru_maxrss > ours.ru_maxrss)
+    result.max_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 
 std::string find_executable(const std::string& command, const std::string& folder, const std::string& path) {

@@ -75,7 +75,9 @@ struct ChildResult {
       left_system_time{0};  // of what the trial's processes left to us, told with the last of them
   Seconds user_time{0};
   Seconds system_time{0};
-  std::int64_t max_rss_bytes = 0;
+  // The most of one of them that was waited for. nullopt: no more than we had used ourselves, which the kernel keeps over execve(2) as what was
+  // started has used (ru_maxrss, getrusage(2)).
+  std::optional<std::int64_t> max_rss_bytes;
   CapturedOutput output;
   CapturedOutput errors;
   bool stopped_meanwhile = false;  // this program was stopped (SIGSTOP) and continued: its times are false

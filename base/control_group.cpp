@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -30,19 +31,26 @@ std::optional<std::string> unified_mount(const Sysfs& proc) {
   return std::nullopt;
 }
 
-// The group that we are in: the line "0::PATH" of /proc/self/cgroup (cgroups(7)).
-std::string own_group(const Sysfs& proc) {
-  for (const std::string& line : split_lines(proc.text("/proc/self/cgroup").value_or(""))) {
+// The group that a process is in: the line "0::PATH" of /proc/PID/cgroup (cgroups(7)).
+std::optional<std::string> group_of(const std::string& pid) {
+  for (const std::string& line : split_lines(Sysfs().text("/proc/" + pid + "/cgroup").value_or(""))) {
     if (line.starts_with("0::")) return line.substr(3);
   }
-  return "/";
+  return std::nullopt;
+}
+
+std::vector<pid_t> processes_in(const std::string& path) {
+  std::vector<pid_t> found;
+  for (const std::string& word : split_words(Sysfs().text(path + "/cgroup.procs").value_or(""))) {
+    // 0: it is none of our pid namespace's.
+    found.push_back(static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10)));
+  }
+  return found;
 }
 
 bool kill_one_by_one(const std::string& path) {
   bool found = false;
-  for (const std::string& word : split_words(Sysfs().text(path + "/cgroup.procs").value_or(""))) {
-    // 0: it is none of our pid namespace's.
-    const auto pid = static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10));
+  for (const pid_t pid : processes_in(path)) {
     if (pid > 0) found = ::kill(pid, SIGKILL) == 0 || found;
   }
   return found;
@@ -58,7 +66,7 @@ std::optional<ControlGroup> ControlGroup::make(const std::string& name) {
   const Sysfs proc;
   const auto mount = unified_mount(proc);
   if (!mount) return std::nullopt;
-  const std::string own = own_group(proc);
+  const std::string own = group_of("self").value_or("/");
   return make_at(*mount + (own == "/" ? "" : own) + "/" + name);
 }
 
@@ -94,32 +102,47 @@ bool ControlGroup::empty() const {
 }
 
 std::vector<pid_t> ControlGroup::processes() const {
-  std::vector<pid_t> found;
-  for (const std::string& word : split_words(Sysfs().text(path_ + "/cgroup.procs").value_or(""))) {
-    const auto pid = static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10));
-    if (pid > 0) found.push_back(pid);
-  }
+  std::vector<pid_t> found = processes_in(path_);
+  std::erase(found, 0);
   return found;
 }
 
-std::optional<ControlGroup::Use> ControlGroup::use() const {
+std::optional<ControlGroupUse> use_of_control_group(const std::string& path) {
   std::map<std::string, Seconds> told;
-  for (const std::string& line : split_lines(Sysfs().text(path_ + "/cpu.stat").value_or(""))) {
+  for (const std::string& line : split_lines(Sysfs().text(path + "/cpu.stat").value_or(""))) {
     const auto words = split_words(line);
     if (words.size() != 2) continue;
     if (const auto value = parse_number(words[1])) told[words[0]] = Seconds{1e-6 * *value};
   }
   const auto all = told.find("usage_usec"), user = told.find("user_usec"), system = told.find("system_usec");
   if (all == told.end() || user == told.end() || system == told.end()) return std::nullopt;
-  return Use{all->second, user->second, system->second};
+  return ControlGroupUse{all->second, user->second, system->second};
 }
 
 bool ControlGroup::holds(pid_t pid) const {
-  for (const std::string& line :
-       split_lines(Sysfs().text("/proc/" + std::to_string(pid) + "/cgroup").value_or(""))) {
-    if (line.starts_with("0::") && line.size() > 4) return path_.ends_with(line.substr(3));
+  const auto group = group_of(std::to_string(pid));
+  return group && group->size() > 1 && path_.ends_with(*group);
+}
+
+std::string control_group_of(pid_t pid) {
+  const auto mount = unified_mount(Sysfs());
+  const auto group = group_of(std::to_string(pid));
+  return mount && group ? *mount + (*group == "/" ? "" : *group) : std::string();
+}
+
+std::set<std::string> control_groups_of_none_but(const std::set<pid_t>& processes) {
+  std::set<std::string> all, theirs;
+  for (const pid_t pid : processes) all.insert(control_group_of(pid));
+  for (const std::string& path : all) {
+    const auto within = processes_in(path);
+    // What groups within it use is its use too.
+    const bool is_last =
+        Sysfs().text(path + "/cgroup.stat").value_or("").find("nr_descendants 0\n") != std::string::npos;
+    if (is_last && !within.empty() &&
+        std::all_of(within.begin(), within.end(), [&](pid_t pid) { return processes.contains(pid); }))
+      theirs.insert(path);
   }
-  return false;
+  return theirs;
 }
 
 bool kill_control_group(const std::string& path) {

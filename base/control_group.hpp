@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@
 #include "base/units.hpp"
 
 namespace dvfs_plan {
+
+// CPU time of all that are or were in a group (cpu.stat, which is there without the cpu controller); nullopt: it is not told.
+struct ControlGroupUse {
+  Seconds all{0}, user{0}, system{0};
+};
+std::optional<ControlGroupUse> use_of_control_group(const std::string& path);
 
 class ControlGroup {
  public:
@@ -31,11 +38,7 @@ class ControlGroup {
   int entrance() const { return procs_.get(); }
   bool empty() const;
   std::vector<pid_t> processes() const;
-  // CPU time of all that are or were in it; nullopt: it is not told (cpu.stat, which is there without the cpu controller).
-  struct Use {
-    Seconds all{0}, user{0}, system{0};
-  };
-  std::optional<Use> use() const;
+  std::optional<ControlGroupUse> use() const { return use_of_control_group(path_); }
   // Whether a process is in it.
   bool holds(pid_t pid) const;
 
@@ -47,6 +50,11 @@ class ControlGroup {
   std::string path_;
   UniqueFd procs_, events_;
 };
+
+// The groups that hold these processes and no others, by their paths: what they use is these processes' alone.
+std::set<std::string> control_groups_of_none_but(const std::set<pid_t>& processes);
+// Where a process is; empty: it is not there, or there is no cgroup v2.
+std::string control_group_of(pid_t pid);
 
 // Sends SIGKILL to all that is in it. False if nothing was, or it is not there.
 bool kill_control_group(const std::string& path);

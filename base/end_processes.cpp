@@ -88,6 +88,14 @@ bool is_limited(pid_t pid, const std::string& run) {
   return limits && limits_carry(*limits, short_hash(run));
 }
 
+bool group_is_of(pid_t group, const std::string& run) {
+  const std::string mark = fmt::format("{}={}", run_variable, run);
+  const auto all = other_processes();
+  return std::any_of(all.begin(), all.end(), [&](pid_t pid) {
+    return ::getpgid(pid) == group && (is_limited(pid, run) || is_marked(pid, mark));
+  });
+}
+
 bool kill_limited(const std::string& run) {
   // A zombie shows its limits until it is reaped.
   bool found = false;

@@ -21,6 +21,8 @@ bool kill_marked(const std::string& mark);
 // The same of those whose limits hold the run's mark (limit_mark).
 bool kill_limited(const std::string& run);
 bool is_limited(pid_t pid, const std::string& run);
+// Whether one of a process group (setpgid(2)) carries a mark of the run: its number may be another's by now.
+bool group_is_of(pid_t group, const std::string& run);
 // Whether a process is one of them, as far as this user may see.
 bool is_marked(pid_t pid, const std::string& mark);
 

@@ -81,7 +81,7 @@ class ProcessGroup {
   std::optional<ControlGroup> all_;            // of the run; the one of the trials is within it
   std::optional<ControlGroup> control_group_;  // of the trials
   std::optional<std::string> run_;             // whose marks all of it carry
-  std::optional<ControlGroup::Use>
+  std::optional<ControlGroupUse>
       used_before_;  // by its control group, as it began; nullopt: what it uses is not the trial's alone
   CpuUse used_;      // by its children that have ended, since
   std::set<pid_t> own_, members_;

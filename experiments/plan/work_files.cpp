@@ -8,13 +8,13 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 
 #include "base/child.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "experiments/plan/command_line.hpp"
 #include "experiments/plan/experiment.hpp"
 
@@ -89,12 +89,9 @@ bool marks_by_descriptor(const std::string& path) {
   for (const char* system : {"/usr/", "/bin/", "/lib", "/sbin/", "/opt/"}) {
     if (path.starts_with(system)) return false;
   }
-  std::error_code error;
-  constexpr std::uintmax_t most = 64U << 20U;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > most) return false;
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return text.find("DVFS_PLAN_REGION_FD") != std::string::npos &&
+  constexpr std::uint64_t most = 64U << 20U;
+  std::string text;
+  return read_whole(path, most, text) == 0 && text.find("DVFS_PLAN_REGION_FD") != std::string::npos &&
          text.find(of_marks_by_descriptor) == std::string::npos;
 }
 

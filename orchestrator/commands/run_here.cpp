@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/acting_as.hpp"
 #include "base/error.hpp"
 #include "base/interruption.hpp"
 #include "base/invoking_user.hpp"
 #include "base/output.hpp"
+#include "base/same_file.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/chosen_probes.hpp"
 #include "orchestrator/commands/command.hpp"
@@ -84,8 +86,16 @@ void keep_stray_logs(const std::string& path, const Clock& clock, Progress& prog
 // What SQLite keeps beside a result (-wal) is of one name: under another one of the same file, what is finished there is not seen, and is
 // written over where the first name is gone on with (https://sqlite.org/howtocorrupt.html, 2.5).
 void require_one_name(const std::string& path) {
-  struct stat file {};
-  if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_nlink < 2) return;
+  struct stat file {
+  }, unfinished{};
+  if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return;
+  // A run that was killed as it gave its new result its name left both names.
+  const std::string before = path + ".new";
+  if (file.st_nlink > 1 && ::lstat(before.c_str(), &unfinished) == 0 && is_same_file(file, unfinished)) {
+    const ActingAs owner(invoking_owner());
+    if (::unlink(before.c_str()) == 0) --file.st_nlink;
+  }
+  if (file.st_nlink < 2) return;
   const std::string quoted = shell_quote(path);
   throw Error(ExitCode::machine_refuses,
               fmt::format("{} is a file of {} names (hard links): trials that are finished under one of them "
@@ -505,6 +515,13 @@ class Run {
   // A run that was killed or failed after its last trial has not said that it was the last; one that was killed as it took in that the file
   // changed has not concluded.
   int report_of_finished(Store& existing, const std::string& path) {
+    // Who wrote it last may have been killed, a recheck too: what it left beside the result is put into it.
+    if (!rest_in_log(path).empty()) try {
+        const ActingAs owner(invoking_owner());
+        Store::fold_log(path);
+      } catch (const Error&) {
+        // A disk that may only be read: what is told of it below says where the rest is.
+      }
     if (existing.experiment().last_session_ended != "done") {
       Store store = open_as_owner(path, Database::Mode::read_write);
       store.end_last_session("done", clock_.wall_time(), conclusions_for_sql(store));

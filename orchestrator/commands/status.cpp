@@ -163,7 +163,7 @@ std::optional<int> other_writer(const std::string& file, const Store::Progress& 
   return writer != 0 && writer != progress.session_pid ? std::optional(writer) : std::nullopt;
 }
 
-std::string status_text(const Store::Progress& p, bool running, std::optional<int> other,
+std::string status_text(const Store::Progress& p, bool running, std::optional<int> other, bool merged,
                         const Sysfs& sysfs) {
   std::string text = fmt::format("{}: {} of {}{} trials finished, {} of them count\n", printable(p.name),
                                  p.finished, p.at_most ? "at most " : "", p.planned, p.counted);
@@ -178,6 +178,8 @@ std::string status_text(const Store::Progress& p, bool running, std::optional<in
                           format_duration(Seconds{*p.mean_trial_seconds * left}));
   } else if (p.session_ended_how == "done") {
     text += "done\n";
+  } else if (merged) {
+    text += "of several machines ('merge'): go on with each machine's own result, and merge them again\n";
   } else if (p.session_ended_how.empty() && is_of_another_machine(p, sysfs)) {
     text += fmt::format("whether it runs is not known here: it was begun on {}\n", printable(p.host));
   } else {
@@ -271,7 +273,12 @@ void look_for_rescued(const std::string& file, Store::Progress& progress) {
 }
 
 // Opened for this look alone: what stays open keeps a log beside the file.
-std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::string& file, const Sysfs& sysfs) {
+struct Seen {
+  Store::Progress progress;
+  std::optional<ClusterProgress> cluster;
+  bool merged = false;  // of results of several machines
+};
+Seen look(const std::string& file, const Sysfs& sysfs) {
   Store store = Store::open(file, Database::Mode::read_only);
   auto progress = store.progress();
   auto cluster = cluster_progress(store, file);
@@ -293,7 +300,8 @@ std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::strin
     }
   }
   look_for_rescued(file, progress);
-  return {std::move(progress), std::move(cluster)};
+  const bool merged = !cluster && !block_runs(store).empty();
+  return {std::move(progress), std::move(cluster), merged};
 }
 
 int status_command(const StatusOptions& options) {
@@ -302,7 +310,7 @@ int status_command(const StatusOptions& options) {
   std::optional<Interruption> interruption;
   if (options.watch) interruption.emplace();
   while (true) {
-    const auto [progress, cluster] = look(options.file, sysfs);
+    const auto [progress, cluster, merged] = look(options.file, sysfs);
     // A cluster's sessions were others' processes.
     const bool running = !cluster         ? is_running(options.file, progress, sysfs)
                          : cluster->tasks ? cluster->tasks->running + cluster->tasks->waiting > 0
@@ -313,7 +321,7 @@ int status_command(const StatusOptions& options) {
     write_answer((over ? "\x1b[H\x1b[2J" : "") +
                  (options.json ? status_json(progress, cluster, running, other, options.watch)
                   : cluster    ? fitted(cluster_text(progress, *cluster))
-                               : fitted(status_text(progress, running, other, sysfs))));
+                               : fitted(status_text(progress, running, other, merged, sysfs))));
     if (!options.watch || !running) return static_cast<int>(ExitCode::done);
     if (!interruption->sleep_until(clock.now() + nanoseconds(between_lines), clock))
       return static_cast<int>(ExitCode::interrupted);

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "base/acting_as.hpp"
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
+#include "base/whole_file.hpp"
 #include "orchestrator/commands/vocabulary.hpp"
 
 namespace dvfs_plan {
@@ -47,9 +46,8 @@ ExperimentPlace experiment_place(Store& store, const std::string& result, const 
   const std::string text = store.experiment_file();
   for (const fs::path& place : places) {
     // The name is the result's word, who may be anybody's: no device, no pipe, nothing larger.
-    if (!fs::is_regular_file(place, none) || fs::file_size(place, none) != text.size()) continue;
-    std::ifstream file(place, std::ios::binary);
-    if (file && std::string(std::istreambuf_iterator<char>(file), {}) == text)
+    std::string there_now;
+    if (read_whole(place.string(), text.size(), there_now) == 0 && there_now == text)
       return {place.string(), true, was_in};
   }
   // It was edited since, and is where it was.

@@ -28,8 +28,15 @@ bool become(uid_t user) {
          ::setresuid(user, user, user) == 0;
 }
 
+// Settings are put back first, which may take a minute: by now the group may have ended, and its number be another's.
+bool is_there(const Workload& workload) {
+  if (workload.child <= 1 || workload.child_started == 0) return false;
+  return started_at_tick(workload.child) == workload.child_started ||
+         (!workload.child_run.empty() && group_is_of(workload.child, workload.child_run));
+}
+
 bool end_all(const Workload& workload, int rounds) {
-  if (workload.child > 1) ::kill(-workload.child, SIGKILL);
+  if (is_there(workload)) ::kill(-workload.child, SIGKILL);
   if (!workload.region_folder.empty()) remove_region_folder(workload.region_folder);
   const bool alone = end_processes_of(workload.run, workload.control_group, rounds);
   if (alone && !workload.control_group.empty()) {

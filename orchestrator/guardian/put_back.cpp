@@ -43,7 +43,9 @@ void refuse_another_tree(const StateFolder& folder, const Journal& journal) {
 bool end_what_it_left(const SessionRecord& record) {
   constexpr int rounds = 2000;  // 5 ms apart
   if (record.run.empty() || is_alive(record.pid, record.started)) return true;
-  return end_workload({record.run, 0, record.region_folder, record.control_group}, record.user, rounds);
+  return end_workload(
+      {.run = record.run, .region_folder = record.region_folder, .control_group = record.control_group},
+      record.user, rounds);
 }
 
 // What programs of the user's set may be held by a daemon that is ended with what the run left: what is read behind that is the run's doing.

@@ -104,7 +104,7 @@ Services::Prepared Services::prepare(const PlanPoint& point) {
     prepared.problem = failed(index, as, problem);
     return prepared;
   }
-  if (!attached_.empty()) attached_ = attached_processes(machine_.plan);
+  if (!attached_.empty()) find_attached();
   if (machine_.boards != nullptr) {
     auto ours = processes();
     ours.insert(attached_.begin(), attached_.end());
@@ -396,19 +396,32 @@ std::set<pid_t> Services::processes() const {
 
 Seconds Services::cpu_time() const {
   Seconds sum{0};
+  // A group knows what children used that nobody waited for.
+  for (const std::string& group : attached_groups_)
+    sum = sum + use_of_control_group(group).value_or(ControlGroupUse{}).all;
+  const auto apart_from_groups = [&](std::set<pid_t> processes) {
+    if (!attached_groups_.empty())
+      std::erase_if(processes, [&](pid_t pid) { return attached_groups_.contains(control_group_of(pid)); });
+    return processes;
+  };
   std::set<pid_t> at_rest = attached_;
   for (const auto& [index, running] : running_) {
     const auto all = processes_of(running);
     const auto of_group = running.group ? running.group->use() : std::nullopt;
-    sum = sum + (of_group ? of_group->all : use_of(all).cpu);
+    sum = sum + (of_group ? of_group->all : use_of(apart_from_groups(all)).cpu);
     for (const pid_t pid : all) at_rest.erase(pid);
   }
-  return sum + use_of(at_rest).cpu;
+  return sum + use_of(apart_from_groups(at_rest)).cpu;
+}
+
+void Services::find_attached() {
+  attached_ = attached_processes(machine_.plan);
+  attached_groups_ = control_groups_of_none_but(attached_);
 }
 
 // What one of them starts in a trial is seen before the next.
 void Services::look_for_attached() {
-  attached_ = attached_processes(machine_.plan);
+  find_attached();
   if (machine_.boards != nullptr && !attached_.empty()) {
     auto ours = processes();
     ours.insert(attached_.begin(), attached_.end());

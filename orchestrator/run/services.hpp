@@ -93,6 +93,7 @@ class Services {
   void adopt_daemons(Running& running) const;
   std::set<pid_t> processes_of(const Running& running) const;
   void look_for_attached();
+  void find_attached();
   bool has_ended(Running& running);
   static bool was_stopped(const Running& running);
   std::string last_words(const Running& running) const;
@@ -110,9 +111,10 @@ class Services {
   };
   std::map<int, std::map<std::string, Failures>> failures_;  // of each service, with each of its parameters
   std::map<pid_t, std::int64_t>
-      attached_ticks_;          // when those that were attached to by their number were started
-  std::set<pid_t> attached_;    // of all of them, with what they started, as they were last seen
-  bool boards_changed_ = true;  // who is on them is to be looked at anew
+      attached_ticks_;                     // when those that were attached to by their number were started
+  std::set<std::string> attached_groups_;  // control groups that hold none but those
+  std::set<pid_t> attached_;               // of all of them, with what they started, as they were last seen
+  bool boards_changed_ = true;             // who is on them is to be looked at anew
 };
 
 }  // namespace dvfs_plan

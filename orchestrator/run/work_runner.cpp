@@ -6,11 +6,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
+#include <system_error>
 
 #include "base/acting_as.hpp"
 #include "base/invoking_user.hpp"
+#include "base/whole_file.hpp"
 #include "experiments/plan/command_line.hpp"
 #include "results/trial/judge_parts.hpp"
 #include "results/trial/metrics.hpp"
@@ -300,12 +301,18 @@ std::string WorkRunner::metric_path(const WorkloadSpec& workload, const MetricRu
   return ((workload.folder ? folder / workload.folder->text : folder) / rule.file->text).string();
 }
 
+// Who a workload runs as reads what it wrote: a link that it lays there leads root to nothing that it may not read itself.
+std::optional<FileOwner> WorkRunner::writer_of(const WorkloadSpec& workload) const {
+  const auto& user = machine_.programs.users.at(workload.name);
+  return user ? FileOwner{user->user, user->group, user->groups} : invoking_owner();
+}
+
 // Files in which the workload tells metrics, as they are before it runs: one that is there already is of an earlier trial.
 WorkRunner::FilesBefore WorkRunner::metric_files(const WorkloadSpec& workload) const {
   FilesBefore files;
   for (const MetricRule& rule : workload.metrics) {
     if (!rule.file) continue;
-    const ActingAs owner(invoking_owner());
+    const ActingAs user(writer_of(workload));
     const std::string path = metric_path(workload, rule);
     files[path] = identity_of(path);
   }
@@ -316,7 +323,7 @@ bool WorkRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefo
                                    TrialRecord& trial) {
   if (before.empty()) return false;
   bool units = false;
-  const ActingAs owner(invoking_owner());
+  const ActingAs user(writer_of(workload));
   std::map<std::string, std::string> texts, problems;
   for (const auto& [path, was] : before) {
     constexpr std::uint64_t largest = 64 << 20;
@@ -331,8 +338,8 @@ bool WorkRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefo
       problems[path] = "is no file";
     else if (now->size > largest)
       problems[path] = fmt::format("is larger than {} MiB", largest >> 20);
-    else if (std::ifstream file(path); file)
-      texts[path].assign(std::istreambuf_iterator<char>(file), {});
+    else if (const int error = read_whole(path, largest, texts[path]); error != 0)
+      problems[path] = fmt::format("cannot be read: {}", std::generic_category().message(error));
   }
   for (const MetricRule& rule : workload.metrics) {
     if (!rule.file) continue;

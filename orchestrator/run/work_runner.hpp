@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/acting_as.hpp"
 #include "experiments/plan/work_files.hpp"
 #include "orchestrator/run/local_machine.hpp"
 #include "results/trial/bounded_metrics.hpp"
@@ -41,6 +42,7 @@ class WorkRunner {
 
   using FilesBefore = std::map<std::string, std::optional<FileIdentity>>;
   std::string metric_path(const WorkloadSpec& workload, const MetricRule& rule) const;
+  std::optional<FileOwner> writer_of(const WorkloadSpec& workload) const;
   FilesBefore metric_files(const WorkloadSpec& workload) const;
   // Returns whether one of them counts units of work.
   bool read_metric_files(const WorkloadSpec& workload, const FilesBefore& before, TrialRecord& trial);

@@ -278,6 +278,7 @@ class ScenarioComparison {
 
   ComparedScenario finish() {
     result_.scenario = before_.scenario;
+    if (counts_units(before_)) result_.per = unit_of_work(before_);
     for (const PointSummary& point : before_.points) {
       const PointSummary* const other = find(after_, point.point);
       if (other != nullptr && same_settings(point, *other))
@@ -500,11 +501,19 @@ class ScenarioComparison {
   ComparedScenario result_;
 };
 
-std::vector<std::string> warnings_of(const ComparedResult& before, const ComparedResult& after) {
+// Two nights, of two sides or of one, and what each is called: "before", "in a.sqlite".
+struct TwoNights {
+  const ComparedResult &one, &other;
+  std::string of_one, of_other;
+};
+
+// In what they ask different questions, or measured different things.
+std::vector<std::string> warnings_of(const TwoNights& two) {
   std::vector<std::string> warnings;
-  const ExperimentRow &a = before.summary.experiment, &b = after.summary.experiment;
+  const ExperimentRow &a = two.one.summary.experiment, &b = two.other.summary.experiment;
   const auto differ = [&](const char* what, const std::string& x, const std::string& y, const char* so) {
-    if (x != y) warnings.push_back(fmt::format("{}: '{}' before, '{}' after; {}", what, x, y, so));
+    if (x != y)
+      warnings.push_back(fmt::format("{}: '{}' {}, '{}' {}; {}", what, x, two.of_one, y, two.of_other, so));
   };
   differ("energy source", a.energy_source.value_or("none"), b.energy_source.value_or("none"),
          "their energies are of different things and do not compare");
@@ -526,15 +535,16 @@ std::vector<std::string> warnings_of(const ComparedResult& before, const Compare
     return join(texts, ", ");
   };
   differ("objectives of single workloads", own(a), own(b), "their answers are to different questions");
-  for (const ComparedResult* one : {&before, &after}) {
-    if (one->summary.left > 0 && !one->summary.experiment.search)
-      warnings.push_back(
-          one->summary.experiment.last_session_ended == "done"
-              ? fmt::format("{} ended with {} of its planned trials not run", one->file, one->summary.left)
-              : fmt::format("{} is unfinished: {} of its trials are still to be run", one->file,
-                            one->summary.left));
-  }
   return warnings;
+}
+
+std::optional<std::string> not_all_run(const ComparedResult& night) {
+  const Summary& summary = night.summary;
+  if (summary.left == 0 || summary.experiment.search) return std::nullopt;
+  return summary.experiment.last_session_ended == "done"
+             ? fmt::format("{} ended with {} of its planned trials not run", night.file, summary.left)
+             : fmt::format("{} is unfinished: {} of its trials are still to be run", night.file,
+                           summary.left);
 }
 
 // A point that ran at another clock than its name says, in one of the two or differently.
@@ -549,29 +559,43 @@ std::string delivered_otherwise(const ComparedScenario& scenario) {
                                       join(points, "; "));
 }
 
-std::vector<Difference> machine_differences(const ComparedResult& before, const ComparedResult& after) {
+using Nights = std::vector<ComparedResult>;
+
+// Of several nights a side, all that they are: "5.10; 6.1".
+std::vector<Difference> machine_differences(const Nights& before, const Nights& after) {
   std::set<std::string> names;
-  for (const auto& [name, value] : before.machine) names.insert(name);
-  for (const auto& [name, value] : after.machine) names.insert(name);
+  for (const auto* side : {&before, &after}) {
+    for (const ComparedResult& night : *side) {
+      for (const auto& [name, value] : night.machine) names.insert(name);
+    }
+  }
   std::vector<Difference> differences;
-  const auto of = [](const ComparedResult& r, const std::string& name) {
-    const auto found = r.machine.find(name);
-    return found == r.machine.end() ? std::string() : found->second;
+  const auto differ = [&](const std::string& what, auto of) {
+    const auto texts = [&](const Nights& side) {
+      std::set<std::string> all;
+      for (const ComparedResult& night : side) all.insert(of(night));
+      return all;
+    };
+    const auto one = texts(before), other = texts(after);
+    const auto text = [](const std::set<std::string>& all) {
+      return join(std::vector<std::string>(all.begin(), all.end()), "; ");
+    };
+    if (one != other || one.size() > 1) differences.push_back({what, text(one), text(other)});
   };
   for (const std::string& name : names) {
-    if (of(before, name) != of(after, name)) differences.push_back({name, of(before, name), of(after, name)});
+    differ(name, [&](const ComparedResult& night) {
+      const auto found = night.machine.find(name);
+      return found == night.machine.end() ? std::string() : found->second;
+    });
   }
-  const auto nodes = [](const ComparedResult& r) {
+  differ("nodes", [](const ComparedResult& night) {
     std::set<std::string> all;
-    for (const TrialRow& trial : r.trials) {
+    for (const TrialRow& trial : night.trials) {
       if (trial.counts() && !trial.node.empty()) all.insert(trial.node);
     }
     return join(std::vector<std::string>(all.begin(), all.end()), ", ");
-  };
-  if (nodes(before) != nodes(after)) differences.push_back({"nodes", nodes(before), nodes(after)});
-  if (before.summary.experiment.tool_version != after.summary.experiment.tool_version)
-    differences.push_back(
-        {"dvfs-plan", before.summary.experiment.tool_version, after.summary.experiment.tool_version});
+  });
+  differ("dvfs-plan", [](const ComparedResult& night) { return night.summary.experiment.tool_version; });
   return differences;
 }
 
@@ -581,8 +605,15 @@ bool told_alike(const ScenarioSummary& before, const ScenarioSummary& after, con
   return !a || !b || *a == *b;
 }
 
+// One scenario in two nights, and what each is called.
+struct TwoScenarios {
+  const ScenarioSummary &one, &other;
+  std::string of_one, of_other;
+};
+
 // What the units of work and the metrics that constraints are about were told in, by scenario: "5" is 5000 where it was told in k.
-std::vector<std::string> other_units(const ScenarioSummary& before, const ScenarioSummary& after) {
+std::vector<std::string> other_units(const TwoScenarios& two) {
+  const auto& [before, after, of_before, of_after] = two;
   std::vector<std::string> warnings;
   std::set<std::string> names;
   if (!before.objective.per.empty()) names.insert(before.objective.per);
@@ -591,11 +622,58 @@ std::vector<std::string> other_units(const ScenarioSummary& before, const Scenar
   }
   for (const std::string& name : names) {
     if (told_alike(before, after, name)) continue;
-    warnings.push_back(fmt::format(
-        "{}: '{}' is told in {} before, in {} after; what is made of it does not compare", before.scenario,
-        name, unit_in_words(*unit_of_metric(before, name)), unit_in_words(*unit_of_metric(after, name))));
+    warnings.push_back(fmt::format("{}: '{}' is told in {} {}, in {} {}; what is made of it does not compare",
+                                   before.scenario, name, unit_in_words(*unit_of_metric(before, name)),
+                                   of_before, unit_in_words(*unit_of_metric(after, name)), of_after));
   }
   return warnings;
+}
+
+// Where energy and time of the two are of other things.
+std::string other_work(const TwoScenarios& two) {
+  const auto& [one, other, of_one, of_other] = two;
+  if (one.objective.per == other.objective.per && one.target == other.target) return {};
+  const auto what = [](const ScenarioSummary& scenario) {
+    if (!scenario.target.empty()) return fmt::format("to {}", scenario.target);
+    return scenario.objective.per.empty() ? std::string("per run") : "per " + unit_of_work(scenario);
+  };
+  return fmt::format("{}: energy and time are {} {}, {} {}: they do not compare", one.scenario, what(one),
+                     of_one, what(other), of_other);
+}
+
+// A scenario of both sides with itself in all nights: why it is not all one, and whether it may be compared nevertheless.
+struct SameWork {
+  std::vector<std::string> warnings;
+  bool is_one = true;
+};
+SameWork same_work(const ScenarioSummary& before, const Nights& ones, const ScenarioSummary& after,
+                   const Nights& others) {
+  SameWork same;
+  const auto look = [&](const TwoScenarios& two) {
+    for (std::string& warning : other_units(two)) same.warnings.push_back(std::move(warning));
+    if (std::string other = other_work(two); !other.empty()) {
+      same.warnings.push_back(std::move(other));
+      same.is_one = false;
+    }
+    // Of another unit of work neither energies nor times are of the same.
+    if (!told_alike(two.one, two.other, two.one.objective.per)) same.is_one = false;
+  };
+  look({before, after, "before", "after"});
+  for (const auto* side : {&ones, &others}) {
+    const ComparedResult* first = nullptr;
+    const ScenarioSummary* first_of_side = nullptr;
+    for (const ComparedResult& night : *side) {
+      const ScenarioSummary* const one = find(night.summary.scenarios, before.scenario);
+      if (one == nullptr) continue;
+      if (first == nullptr) {
+        first = &night;
+        first_of_side = one;
+        continue;
+      }
+      look({*first_of_side, *one, "in " + first->file, "in " + night.file});
+    }
+  }
+  return same;
 }
 
 // Nights of one side that name other settings than the first.
@@ -656,17 +734,32 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
     for (const ComparedResult& night : *nights)
       comparison.same_plan = comparison.same_plan && night.plan_hash == before.plan_hash;
   }
-  const ExperimentRow &a = before.summary.experiment, &b = after.summary.experiment;
-  comparison.energies_compare = a.energy_source == b.energy_source && a.objective.per == b.objective.per;
-  comparison.warnings = warnings_of(before, after);
-  comparison.machine = machine_differences(before, after);
+  const ExperimentRow& first = before.summary.experiment;
+  comparison.warnings = warnings_of({before, after, "before", "after"});
+  for (const auto* side : {&ones, &others}) {
+    for (const ComparedResult& night : *side) {
+      const ExperimentRow& its = night.summary.experiment;
+      comparison.energies_compare = comparison.energies_compare && its.energy_source == first.energy_source &&
+                                    its.objective.per == first.objective.per;
+      if (&night == &side->front()) continue;
+      for (std::string& warning :
+           warnings_of({side->front(), night, "in " + side->front().file, "in " + night.file}))
+        comparison.warnings.push_back(std::move(warning));
+    }
+  }
+  for (const auto* side : {&ones, &others}) {
+    for (const ComparedResult& night : *side) {
+      if (const auto rest = not_all_run(night)) comparison.warnings.push_back(*rest);
+    }
+  }
+  comparison.machine = machine_differences(ones, others);
   const auto scenarios_before = scenarios_of(ones), scenarios_after = scenarios_of(others);
   for (const ScenarioSummary& scenario : scenarios_before) {
     for (const ScenarioSummary& other : scenarios_after) {
       if (other.scenario != scenario.scenario) continue;
       comparison.work_in_common = true;
-      for (std::string& warning : other_units(scenario, other))
-        comparison.warnings.push_back(std::move(warning));
+      SameWork same = same_work(scenario, ones, other, others);
+      for (std::string& warning : same.warnings) comparison.warnings.push_back(std::move(warning));
       if (comparison.of_levels) {
         for (const auto* side : {&ones, &others}) {
           const auto answers = other_answers(*side, scenario.scenario);
@@ -676,18 +769,7 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
                 scenario.scenario, join(answers, ", ")));
         }
       }
-      if (scenario.objective.per != other.objective.per || scenario.target != other.target) {
-        const auto what = [](const ScenarioSummary& one) {
-          if (!one.target.empty()) return fmt::format("to {}", one.target);
-          return one.objective.per.empty() ? std::string("per run") : "per " + unit_of_work(one);
-        };
-        comparison.warnings.push_back(
-            fmt::format("{}: energy and time are {} before, {} after: they do not compare", scenario.scenario,
-                        what(scenario), what(other)));
-        continue;
-      }
-      // Of another unit of work neither energies nor times are of the same.
-      if (!told_alike(scenario, other, scenario.objective.per)) continue;
+      if (!same.is_one) continue;
       comparison.scenarios.push_back(
           ScenarioComparison(ones, scenario, others, other, comparison.energies_compare, comparison.of_levels)
               .finish());
@@ -710,7 +792,10 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
         comparison.warnings.push_back(fmt::format("{}: {}", night.file, night.damaged));
     }
   }
-  if (before.commands != after.commands)
+  const auto all_nights = [&](auto holds) {
+    return std::all_of(ones.begin(), ones.end(), holds) && std::all_of(others.begin(), others.end(), holds);
+  };
+  if (!all_nights([&](const ComparedResult& night) { return night.commands == before.commands; }))
     comparison.warnings.push_back("the workloads' commands differ: their trials may not be the same work");
   if (!comparison.work_in_common)
     comparison.warnings.push_back(
@@ -767,7 +852,8 @@ std::vector<std::string> not_judged(const Comparison& comparison) {
     const auto is_judged = [](const ChangeOfPoint& one) { return one.change && one.change->low; };
     const std::string why = scenario.base.empty() && !comparison.of_levels
                                 ? "no reference counts on both sides"
-                                : "no setting has trials enough on both sides";
+                            : comparison.of_levels ? "no setting counts in two nights of each side"
+                                                   : "no setting has trials enough on both sides";
     if (any([](const ComparedPoint& p) { return p.before.work_energy.has_value(); }) &&
         !any([&](const ComparedPoint& p) { return is_judged(p.energy); }))
       texts.push_back(fmt::format("{}: of its energy nothing can be said: {}", scenario.scenario,

@@ -38,6 +38,7 @@ struct ComparedPoint {
 
 struct ComparedScenario {
   std::string scenario;
+  std::string per;  // unit of work that energy and time are of: "sample"; empty: of a run
   // What changes are relative to (a key, and what it is called): the reference of the one before, or of the one after, that counts on both
   // sides. Empty: neither does, and nothing is judged; Comparison::of_levels has no need of it.
   std::string base, base_called;

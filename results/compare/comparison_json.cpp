@@ -67,6 +67,7 @@ Json comparison_object(const Comparison& c) {
     json["machine"].push_back({{"what", d.what}, {"before", d.before}, {"after", d.after}});
   for (const ComparedScenario& s : c.scenarios) {
     Json one{{"scenario", s.scenario},
+             {"per", s.per.empty() ? Json(nullptr) : Json(s.per)},
              {"best_before", or_null(s.best_before)},
              {"best_after", or_null(s.best_after)},
              {"cost_of_old_best", change_json(s.cost_of_old_best)},

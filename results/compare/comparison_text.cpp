@@ -41,7 +41,7 @@ std::string with_interval(const Change& change) {
 }
 
 std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoint::*quantity,
-                    const char* name) {
+                    const std::string& name, bool of_levels) {
   std::vector<const ComparedPoint*> more, less;
   int judged = 0;
   bool known = false;
@@ -52,7 +52,10 @@ std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoin
     if (one.beyond_noise) (one.change->value > 0 ? more : less).push_back(&point);
   }
   if (!known) return fmt::format("how {} changed is known of no setting", name);
-  if (judged == 0) return fmt::format("of {} nothing can be said: single trials have no spread", name);
+  if (judged == 0)
+    return fmt::format(
+        "of {} nothing can be said: {}", name,
+        of_levels ? "no setting counts in two nights of each side" : "single trials have no spread");
   if (more.empty() && less.empty())
     return fmt::format("{} changed at none of the {} that could be judged", name, judged);
   const auto extreme = [&](const std::vector<const ComparedPoint*>& points) {
@@ -100,10 +103,16 @@ std::string base_text(const ComparedScenario& scenario) {
   return same || scenario.base_called.empty() ? "the reference" : scenario.base_called;
 }
 
+// " per sample"; nothing where energy and time are of a run.
+std::string per_unit(const ComparedScenario& scenario) {
+  return scenario.per.empty() ? std::string() : " per " + scenario.per;
+}
+
 std::string sentence(const ComparedScenario& scenario, bool energies_compare, bool of_levels) {
   std::vector<std::string> what, all;
-  if (energies_compare) what.push_back(changed(scenario, &ComparedPoint::energy, "energy"));
-  what.push_back(changed(scenario, &ComparedPoint::time, "time"));
+  const std::string per = per_unit(scenario);
+  if (energies_compare) what.push_back(changed(scenario, &ComparedPoint::energy, "energy" + per, of_levels));
+  what.push_back(changed(scenario, &ComparedPoint::time, "time" + per, of_levels));
   std::string text =
       fmt::format("{}: {} in both. {} (beyond the noise, 5 % for all points together) {}.", scenario.scenario,
                   counted(static_cast<int>(scenario.points.size()), "point") +
@@ -112,9 +121,9 @@ std::string sentence(const ComparedScenario& scenario, bool energies_compare, bo
                             : "Against " + base_text(scenario) + " of its own night",
                   join(what, ", and "));
   if (scenario.all_energy.change)
-    all.push_back(fmt::format("energy changed by {}", with_interval(*scenario.all_energy.change)));
+    all.push_back(fmt::format("energy{} changed by {}", per, with_interval(*scenario.all_energy.change)));
   if (scenario.all_time.change)
-    all.push_back(fmt::format("time changed by {}", with_interval(*scenario.all_time.change)));
+    all.push_back(fmt::format("time{} changed by {}", per, with_interval(*scenario.all_time.change)));
   if (!all.empty())
     text += fmt::format(
         " On average over all points {}{}.", join(all, ", "),
@@ -143,9 +152,10 @@ std::string terminal_comparison(const Comparison& comparison, const TextLook& lo
     text += fmt::format("\n{}\n", printable(scenario.scenario));
     TextTable table;
     const bool levels = comparison.of_levels;
-    table.row({" ", "setting", "energy before", "after",
+    const std::string per = printable(per_unit(scenario));
+    table.row({" ", "setting", fmt::format("energy{} before", per), "after",
                levels ? "change" : "against " + printable(base_text(scenario)),
-               levels ? "time: change" : "time: likewise",
+               fmt::format("time{}: {}", per, levels ? "change" : "likewise"),
                levels ? "mean power: change" : "mean power: likewise", "saving before", "after"});
     for (const ComparedPoint& point : scenario.points) {
       const bool before = scenario.best_before == point.point, after = scenario.best_after == point.point;

@@ -90,8 +90,9 @@ void correct_by_own_trials(SearchSummary::OnNode& said, const std::string& named
                                                student_t(confidence, df) * error(named, least->first)));
 }
 
-void compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment,
-                      const std::vector<TrialRow>& trials) {
+// Returns what is to be said of machines of which no trial counts.
+std::string compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment,
+                             const std::vector<TrialRow>& trials) {
   std::vector<const TrialRow*> mine;
   std::map<std::string, std::vector<const TrialRow*>> by_node;
   std::map<std::string, std::set<int>> blocks;
@@ -102,8 +103,14 @@ void compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment
     blocks[trial.node].insert(trial.block);
     if (trial.objective_value && *trial.objective_value > 0) mine.push_back(&trial);
   }
+  std::vector<std::string> silent, heard;
+  for (const auto& [node, own] : by_node) (blocks.contains(node) ? heard : silent).push_back(node);
   std::erase_if(by_node, [&](const auto& one) { return !blocks.contains(one.first); });
-  if (by_node.size() < 2) return;
+  const std::string missing = silent.empty() || heard.empty()
+                                  ? std::string()
+                                  : fmt::format("{}: no trial of {} counts: what is said is of {} alone",
+                                                scenario.scenario, join(silent, ", "), join(heard, ", "));
+  if (by_node.size() < 2) return missing;
   NodesSummary all;
   for (const auto& [node, own] : by_node) {
     const std::string named = scenario.best ? scenario.points[*scenario.best].point : "";
@@ -167,6 +174,7 @@ void compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment
     all.spread_of_best = spread_between(values);
   }
   scenario.nodes = std::move(all);
+  return missing;
 }
 
 // The same trials, with what a unit took by what each machine's trials of a point did together.
@@ -195,7 +203,9 @@ void compare_nodes(Summary& summary, const std::vector<TrialRow>& trials) {
   for (ScenarioSummary& scenario : summary.scenarios) {
     if (!scenario.objective.per.empty() && by_machine.empty())
       by_machine = by_totals_of_each_machine(trials, summary.experiment);
-    compare_nodes_of(scenario, summary.experiment, scenario.objective.per.empty() ? trials : by_machine);
+    std::string missing =
+        compare_nodes_of(scenario, summary.experiment, scenario.objective.per.empty() ? trials : by_machine);
+    if (!missing.empty()) summary.warnings.push_back(std::move(missing));
   }
 }
 

@@ -12,6 +12,12 @@
 
 namespace dvfs_plan {
 
+bool tells_alone(const ScenarioSummary& scenario) {
+  return scenario.unknown_points > 0 && !scenario.spread_known &&
+         std::count_if(scenario.points.begin(), scenario.points.end(),
+                       [](const PointSummary& p) { return p.objective.has_value(); }) == 1;
+}
+
 std::string how_sure(const ScenarioSummary& scenario) {
   if (!scenario.best) {
     if (scenario.counted == 0) return "no trial counts";
@@ -27,6 +33,7 @@ std::string how_sure(const ScenarioSummary& scenario) {
                        scenario.objective.constraints.empty() ? "" : " that holds the constraints",
                        at_most_better(scenario.search->bound), 100 * scenario.search->rule.confidence);
   }
+  if (tells_alone(scenario)) return "not known: no trial of another point tells what is compared";
   if (!scenario.spread_known) return "not known: too few trials";
   // Of each other setting what is known: who is not compared is not worse.
   int not_told_apart = 0, worse = 0, breaks = 0, by_mean = 0, missed = 0,

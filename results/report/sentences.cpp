@@ -12,6 +12,7 @@
 #include "results/report/against_meter.hpp"
 #include "results/report/amounts.hpp"
 #include "results/report/nodes.hpp"
+#include "results/report/overview.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/summary.hpp"
 #include "results/report/units_told.hpp"
@@ -228,6 +229,9 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
                 : fmt::format(" No other point{} reached the target in each of its trials.", that_counts)) +
            unknown;
   }
+  if (tells_alone(scenario))
+    return fmt::format(" No trial of another point tells its {}: nothing is compared.",
+                       what_is_least(scenario));
   if (!scenario.spread_known) return " With so few trials nothing can be told apart: no spread is known.";
   std::vector<std::string> others;
   for (std::size_t i = 0; i < scenario.points.size(); ++i) {

@@ -146,8 +146,10 @@ const std::vector<TrialColumn>& trial_columns() {
        [](Statement& s, T t) { s.bind(if_so(ran(t), t.child.user_time.value())); }},
       {"system_s", "REAL", "CPU time in the kernel, all runs together", shown,
        [](Statement& s, T t) { s.bind(if_so(ran(t), t.child.system_time.value())); }},
-      {"max_rss_bytes", "INTEGER", "most memory of one process", shown,
-       [](Statement& s, T t) { s.bind(if_so(ran(t), t.child.max_rss_bytes)); }},
+      {"max_rss_bytes", "INTEGER",
+       "most memory of one process that was waited for; NULL: no more than dvfs-plan used itself, which the "
+       "kernel counts for what it starts",
+       shown, [](Statement& s, T t) { s.bind(ran(t) ? t.child.max_rss_bytes : std::nullopt); }},
       {"leftovers", "INTEGER NOT NULL", "processes it left behind, which were ended", shown,
        [](Statement& s, T t) { s.bind(t.child.leftovers); }},
       {"output_bytes", "INTEGER NOT NULL", "all that was written to stdout, kept or not", shown,

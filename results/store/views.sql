@@ -148,7 +148,7 @@ CREATE VIEW node_facts AS SELECT node, name, value FROM node_fact;
 --| block: which
 --| node: the machine
 --| task: of Slurm: '1234_3 start 1'; NULL: merged by hand
---| complete: 1: all its trials are there
+--| complete: 1: all that this machine ran of it is there (of a task of Slurm's: it has said so, and all has come)
 --| trials: of workloads that are, warm-ups apart
 --| left_out: why they do not count; NULL: they do
 CREATE VIEW block_runs AS
@@ -543,8 +543,8 @@ CREATE VIEW metrics AS
 --| region_s: of what counts of it
 --| units: of work; NULL: the objective is per run
 --| time_per_work_s: region_s per unit of work, or per run
---| user_s: CPU time
---| system_s: CPU time in the kernel
+--| user_s: CPU time of it and of those that it waited for; what others used that it started is in the trial's alone
+--| system_s: likewise in the kernel
 CREATE VIEW instances AS
   SELECT trial_id AS trial, run, instance, workload, name, outcome, region_s, units, region_s / coalesce(units, 1) AS time_per_work_s,
          user_s, system_s

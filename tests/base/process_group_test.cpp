@@ -123,6 +123,23 @@ TEST_P(Group, WhatNobodyWaitedForIsTold) {
   }
 }
 
+// What attached services used is known by such a group (systemd makes one of each of its services).
+TEST_P(Group, AGroupIsTheirsWhereNobodyElseIsInIt) {
+  if (launcher_.group().control_group().empty()) GTEST_SKIP() << "no control group";
+  auto first = start("exec sleep 60"), second = start("exec sleep 60");
+  const pid_t one = first->pid(), other = second->pid();
+  const std::string group = launcher_.group().control_group() + "/trial";
+  for (int i = 0; i < 1000 && control_group_of(other) != group; ++i) ::usleep(1000);
+  EXPECT_EQ(control_group_of(one), group);
+  EXPECT_EQ(control_groups_of_none_but({one, other, ::getpid()}), std::set<std::string>{group});
+  EXPECT_EQ(control_groups_of_none_but({one, ::getpid()}), std::set<std::string>{});
+  EXPECT_TRUE(use_of_control_group(group));
+  ::kill(one, SIGKILL);
+  ::kill(other, SIGKILL);
+  wait(first);
+  wait(second);
+}
+
 TEST_P(Group, ADaemonThatWasMovedOutOfTheGroupIsEndedAllTheSame) {
   const std::string group = launcher_.group().control_group();
   const std::string out =

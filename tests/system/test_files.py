@@ -105,6 +105,11 @@ class Files(Whole):
         self.assertEqual(self.call("report", "other.sqlite").returncode, 0)
         subprocess.run(["sh", "-c", refused.stderr.split("of its own: ")[1]], check=True)
         self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
+        # A run that is killed as it gives its new result its name leaves both names: that is ours to mend.
+        unfinished = self.folder / "night.sqlite.new"
+        os.link(self.folder / "night.sqlite", unfinished)
+        again = self.call("night.yaml", "--no-html")
+        self.assertEqual((again.returncode, unfinished.exists()), (0, False), again.stderr)
 
     def test_a_result_that_is_replaced(self):
         result = self.folder / "night.sqlite"

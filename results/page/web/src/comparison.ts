@@ -7,7 +7,7 @@ import { dash, percent, printable, significant } from "./text";
 interface Changed { value: number; n: number; low_95: number | null; high_95: number | null; beyond_noise?: boolean }
 interface Side { trials: number; counted: number; energy_j: number | null; time_s: number | null; mean_power_w: number | null }
 interface ComparedPoint { point: string; called: string; reference: boolean; before: Side; after: Side; energy: Changed | null; time: Changed | null; power: Changed | null; saving_before: number | null; saving_after: number | null }
-interface ComparedScenario { scenario: string; against: string | null; best_before: string | null; best_after: string | null; points: ComparedPoint[]; only_before: string[]; only_after: string[] }
+interface ComparedScenario { scenario: string; per: string | null; against: string | null; best_before: string | null; best_after: string | null; points: ComparedPoint[]; only_before: string[]; only_after: string[] }
 export interface Comparison { before: string; after: string; of_levels: boolean; same_plan: boolean; warnings: string[]; answer: string[]; machine: { what: string; before: string; after: string }[]; scenarios: ComparedScenario[] }
 
 const text = (c: Changed | null): string =>
@@ -31,11 +31,12 @@ function changes(scenario: ComparedScenario, index: number, ofLevels: boolean): 
         errorBars(points.flatMap((p, i) => (p[name]!.low_95 === null ? [] : [[i, 100 * p[name]!.low_95!, 100 * p[name]!.high_95!]])), colours.grey, { name: "95 %" })],
     };
   });
+  const per = scenario.per === null ? "" : ` per ${printable(scenario.per)}`;
   const number = (v: number | null): string => (v === null ? dash : significant(v));
   const share = (v: number | null): string => (v === null ? dash : percent(v));
   const mark = (p: ComparedPoint): string => [p.point === scenario.best_before ? "best before" : "", p.point === scenario.best_after ? "best after" : "", p.reference ? "reference" : ""].filter((m) => m).join(", ");
   return section(`scenario-${index}`, scenario.scenario, choice("Show", [...names], 0, (i) => { name = names[i]!; one.show(); }), one.box,
-    plainTable("changes", ["setting", "mark", "energy before (J)", "after (J)", ...(ofLevels ? ["change", "time: change", "mean power: change"] : [`against ${base}`, "time: likewise", "mean power: likewise"]), "saving before", "after"],
+    plainTable("changes", ["setting", "mark", `energy${per} before (J)`, "after (J)", ...(ofLevels ? ["change", `time${per}: change`, "mean power: change"] : [`against ${base}`, `time${per}: likewise`, "mean power: likewise"]), "saving before", "after"],
       scenario.points.map((p) => [p.called, mark(p), number(p.before.energy_j), number(p.after.energy_j), text(p.energy), text(p.time), text(p.power), share(p.saving_before), share(p.saving_after)])),
     scenario.only_before.length > 0 ? el("p", {}, `Only before: ${scenario.only_before.join(", ")}`) : null,
     scenario.only_after.length > 0 ? el("p", {}, `Only after: ${scenario.only_after.join(", ")}`) : null);

@@ -1,0 +1,36 @@
+#include "base/whole_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/unique_fd.hpp"
+
+namespace dvfs_plan {
+
+int read_whole(const std::string& path, std::uint64_t most, std::string& text) {
+  text.clear();
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file) return errno;
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return errno;
+  if (!S_ISREG(info.st_mode)) return EINVAL;
+  std::string read;
+  std::array<char, 1 << 16> part{};
+  for (;;) {
+    const ssize_t count = ::read(file.get(), part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    if (count == 0) break;
+    read.append(part.data(), static_cast<std::size_t>(count));
+    if (read.size() > most) return EFBIG;
+  }
+  text = std::move(read);
+  return 0;
+}
+
+}  // namespace dvfs_plan
