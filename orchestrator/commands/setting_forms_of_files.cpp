@@ -40,8 +40,11 @@ std::string as_unit(const FormRequest& request) {
                      "each start of the\n"
                      "# machine; `systemctl stop NAME` puts back what stood here when this was written.\n"
                      "[Unit]\n";
-  text += fmt::format("Description=Setting found by dvfs-plan: {}\n",
-                      printable(settings_text(request.found.answer().point)));
+  // A % is a specifier there, and a backslash before the line's end goes on with the next one (systemd.syntax(7)).
+  std::string called = printable(settings_text(request.found.answer().point));
+  for (std::size_t at = 0; (at = called.find_first_of("%\\", at)) != std::string::npos; at += 2)
+    called[at] == '%' ? called.insert(at, "%") : called.replace(at, 1, "\\\\");
+  text += fmt::format("Description=Setting found by dvfs-plan: {}\n", called);
   text +=
       "After=sysinit.target nvidia-persistenced.service\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n";
   for (const AxisRequest& one : request.requests)

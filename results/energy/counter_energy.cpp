@@ -258,14 +258,13 @@ class Counted {
       if (one.marked) of_lead = of_a_lead * std::max(0.0, mine - one.joules * a / one.length());
       out_watts = std::max(0.0, one.joules - mine) / o;
     } else {
-      // Nothing is known of either side: of a rest between stretches, that it drew something from what the machine draws outside of all to
-      // what the stretches do.
+      // Nothing is known of either side.
       in_watts = out_watts = one.power();
       shared = 1;
-      const double most =
-          outermost().variance ? std::max(mine, one.joules - o * outermost().watts) : one.joules;
-      variance = std::pow(std::max(mine, most - mine) / normal_95, 2);
-      if (outermost().variance) {
+      variance = std::pow(std::max(mine, one.joules - mine) / normal_95, 2);
+      if (outermost().variance && !several) {
+        // But that a rest between stretches drew something from what the machine draws outside of all to what the stretches do.
+        const double most = std::max(mine, one.joules - o * outermost().watts);
         variance = std::pow(of_rests_between * (most - mine) / 2 / normal_95, 2);
         mine = (mine + most) / 2;
       }

@@ -106,10 +106,11 @@ std::string compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& exp
   std::vector<std::string> silent, heard;
   for (const auto& [node, own] : by_node) (blocks.contains(node) ? heard : silent).push_back(node);
   std::erase_if(by_node, [&](const auto& one) { return !blocks.contains(one.first); });
-  const std::string missing = silent.empty() || heard.empty()
-                                  ? std::string()
-                                  : fmt::format("{}: no trial of {} counts: what is said is of {} alone",
-                                                scenario.scenario, join(silent, ", "), join(heard, ", "));
+  const std::string missing =
+      silent.empty() || heard.empty()
+          ? std::string()
+          : fmt::format("{}: no trial of the machines {} counts: what is said is of {} alone",
+                        scenario.scenario, join(silent, ", "), join(heard, ", "));
   if (by_node.size() < 2) return missing;
   NodesSummary all;
   for (const auto& [node, own] : by_node) {

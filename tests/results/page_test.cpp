@@ -9,6 +9,7 @@
 #include <random>
 
 #include "results/compare/comparison.hpp"
+#include "results/compare/comparison_json.hpp"
 #include "results/figures/figures.hpp"
 #include "results/page/base64.hpp"
 #include "results/page/decimate.hpp"
@@ -261,6 +262,43 @@ TEST(Compare, FindsTheOnePointThatChanged) {
   EXPECT_FALSE(c.scenarios[0].points[1].energy.beyond_noise);
   EXPECT_THAT(comparison_sentences(c).at(0), HasSubstr("energy rose at 1 (most at cpu.frequency = 1 GHz, +"));
   EXPECT_THAT(comparison_sentences(c).at(0), HasSubstr("The best is the same: cpu.frequency = 1 GHz."));
+}
+
+// Each night of a side is looked at: joules a sample and joules a run have no mean.
+TEST(Compare, NightsOfOneSideAskTheSame) {
+  const std::vector before{night("a1.sqlite", 1, 7), night("a2.sqlite", 1, 8)};
+  const auto per_sample = [](ComparedResult result) {
+    result.summary.experiment.objective.per = "samples";
+    for (TrialRow& one : result.trials) one.units = 100;
+    result.summary = summarise(result.summary.experiment, result.trials);
+    return result;
+  };
+  ComparedResult other_source = night("b2.sqlite", 1, 10), other_work = other_source;
+  other_source.summary.experiment.energy_source = "board";
+  other_work.commands = {{"w", "twice"}};
+  const ComparedResult first = night("b1.sqlite", 1, 9);
+  const Comparison units = compare(before, std::vector{first, per_sample(night("b2.sqlite", 1, 10))});
+  EXPECT_FALSE(units.energies_compare);
+  EXPECT_THAT(units.scenarios, testing::IsEmpty());
+  EXPECT_THAT(
+      units.warnings,
+      testing::Contains("w: energy and time are per run in b1.sqlite, per sample in b2.sqlite: they do "
+                        "not compare"));
+  const Comparison source = compare(before, std::vector{first, other_source});
+  EXPECT_FALSE(source.energies_compare);
+  EXPECT_THAT(
+      source.warnings,
+      testing::Contains("energy source: 'system' in b1.sqlite, 'board' in b2.sqlite; their energies are "
+                        "of different things and do not compare"));
+  EXPECT_THAT(compare(before, std::vector{first, other_work}).warnings,
+              testing::Contains("the workloads' commands differ: their trials may not be the same work"));
+  EXPECT_THAT(compare(before, std::vector{first, night("b2.sqlite", 1, 10)}).warnings, testing::IsEmpty());
+  // What they are per is said.
+  const Comparison per = compare(per_sample(before[0]), per_sample(first));
+  EXPECT_THAT(comparison_sentences(per).at(0), HasSubstr("how energy per sample changed"));
+  EXPECT_THAT(terminal_comparison(per, {}), HasSubstr("energy per sample before"));
+  EXPECT_THAT(json_comparison(per), HasSubstr("\"per\": \"sample\""));
+  EXPECT_THAT(json_comparison(units), testing::Not(HasSubstr("\"per\": \"sample\"")));
 }
 
 // What nobody can say is no pass.

@@ -170,6 +170,23 @@ TEST_F(Parts, AllIsThereAsItWasWritten) {
   EXPECT_TRUE(into.is_concluded());
 }
 
+// An answer of one machine alone says so where others ran too.
+TEST_F(Parts, AMachineOfWhichNoTrialCountsIsNamed) {
+  Store into = create("all.sqlite", {gauge()});
+  std::vector<Handed> parts;
+  for (int block = 1; block <= 4; ++block) {
+    for (Handed& part : run(block % 2 == 0 ? "n2" : "n1", block, 1, 99)) parts.push_back(std::move(part));
+  }
+  take(into, parts);
+  const std::string silent = "w: no trial of the machines n2 counts: what is said is of n1 alone";
+  std::vector<TrialRow> trials = into.trials();
+  EXPECT_THAT(summary_of(into, trials).warnings, testing::Not(testing::Contains(silent)));
+  for (TrialRow& one : trials) {
+    if (one.node == "n2") one.verdict = "sensor_absent";
+  }
+  EXPECT_THAT(summary_of(into, trials).warnings, testing::Contains(silent));
+}
+
 TEST_F(Parts, TheOrderOfTheirComingDoesNotMatter) {
   // Block 1 as two machines ran it to its end, block 2 as one that died and one that did not, block 3 as two that died.
   std::vector<Handed> parts;

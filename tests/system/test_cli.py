@@ -56,6 +56,7 @@ workloads:
   - {name: whole, command: [cat, pretty.txt], metrics: [{name: second, json: /metrics/ttft/1, unit: ms}, {name: text, json: /name}]}
   - {name: file, shell: cp vegeta.txt report.json, metrics: [{name: p99, json: /latencies/99th, unit: ns, file: report.json}, {name: gone, json: /gone, file: report.json}]}
   - {name: stale, command: ["true"], metrics: [{name: p99, json: /latencies/99th, file: old.json}, {name: never, json: /a, file: never.json}]}
+  - {name: failing, shell: ln -s /proc/self/mem failing.json, metrics: [{name: p, json: /a, file: failing.json}]}
   - {name: fifo, shell: mkfifo pipe.json, metrics: [{name: p, json: /a, file: pipe.json}]}
 repeat: 1
 objective: time
@@ -65,6 +66,9 @@ conditions: {warm up: 0, foreign load: off, temperature: off}
         self.write("old.json", vegeta)
         run = self.call("m.yaml")
         self.assertEqual(run.returncode, 0, run.stderr)
+        # A disk that fails as the file is read: the trial is what it was.
+        self.assertIn(f"warning: failing #1: metric 'p': {self.folder}/failing.json cannot be read: Input/output error\n", run.stderr)
+        self.assertEqual(self.query("m.sqlite", "SELECT verdict FROM trials WHERE workload = 'failing'")[0]["verdict"], "ok")
         found = {(row["key"].split()[0], row["name"], row["value"], row["unit"]) for row in testbed.rows(self.folder / "m.sqlite", "SELECT key, name, m.value, m.unit FROM metrics m JOIN trials t USING (trial)")}
         self.assertEqual(found, {("line", "p99", 8131170, "ns"), ("line", "ok", 4312, ""), ("whole", "second", 2.5, "ms"), ("file", "p99", 8131170, "ns")})
         for text in (f"warning: file #1: metric 'gone': {self.folder}/report.json has no number at /gone\n", f"warning: stale #1: metric 'p99': {self.folder}/old.json was not written in this trial\n",
@@ -397,7 +401,7 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         self.write("other.yaml", (self.SLOW % "0.05").replace("name: slow", "name: other"))
         self.assertEqual(self.call("other.yaml", "--no-html").returncode, 0)
         said = self.call("merge", "a=slow.sqlite", "b=other.sqlite", "-o", "gone/all.sqlite")
-        self.assertEqual((said.returncode, said.stderr), (3, "error: gone/all.sqlite.new: No such file or directory\n  hint: is the folder still there?\n"))
+        self.assertEqual((said.returncode, said.stderr), (3, f"error: --output gone/all.sqlite: {self.folder}/gone is no folder\n  hint: make it, or choose another place with --output\n"))
         said = self.call("recheck", "slow.sqlite", "--experiment", "gone.yaml")
         self.assertEqual((said.returncode, said.stderr), (2, "error: --experiment gone.yaml: No such file or directory\n"
                                                              "  hint: it is where the experiment's file is: programs are sought from its folder\n"))
@@ -547,6 +551,15 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
         same = self.call("r.yaml", "--quiet", "--json", "--no-html")
         self.assertEqual(json.loads(same.stdout)["scenarios"], json.loads(night.stdout)["scenarios"])
         self.assertEqual([row["recheck"] for row in self.query("r.sqlite", "SELECT recheck FROM sessions")], [0, 1])
+        # One that is killed leaves its trials in a log beside the result: the night's own command puts them in.
+        log = self.folder / "r.sqlite-wal"
+        with subprocess.Popen([PROGRAM, "recheck", "r.sqlite", "--no-html", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
+            while not log.exists() or log.stat().st_size == 0:
+                self.assertIsNone(killed.poll())
+                time.sleep(0.02)
+            killed.kill()
+        told = self.call("r.yaml", "--no-html")
+        self.assertIn(f"all of it is in {self.folder}/r.sqlite\n", told.stderr)
         # What it would run is another program by now.
         self.write("work.sh", "sleep $1; true\n")
         other = self.call("recheck", "r.sqlite", "--quiet")

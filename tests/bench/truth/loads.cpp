@@ -35,17 +35,20 @@ Night Draw::night(Load load, double update, std::optional<double> wanted_region)
   if (load == Load::inside || load == Load::between) begins += update * uniform(3, 6);
   if (load == Load::lead) begins += update * uniform(0, 1.5);
   const bool steps = load == Load::steps;
-  const int count = steps                ? static_cast<int>(uniform(6, 48))
-                    : load == Load::many ? static_cast<int>(uniform(3, 20))
-                                         : 1;
-  const double step_length = update * std::exp(uniform(std::log(0.2), std::log(2.0))),
-               step_gap = update * std::exp(uniform(std::log(0.2), std::log(2.0))),
-               scatter = steps ? std::max(0.0, uniform(-0.1, 0.3)) : 0.1;
+  if (steps) {
+    const auto length = [&] { return update * std::exp(uniform(std::log(0.2), std::log(2.0))); };
+    const double of_step = length(), of_gap = length(), scatter = std::max(0.0, uniform(-0.1, 0.3));
+    const auto about = [&](double mean) { return mean * uniform(1 - scatter, 1 + scatter); };
+    for (int i = static_cast<int>(uniform(6, 48)); i > 0; --i) {
+      regions.emplace_back(begins, begins + about(of_step));
+      begins = regions.back().second + about(of_gap);
+    }
+  }
+  const int count = steps ? 0 : load == Load::many ? static_cast<int>(uniform(3, 20)) : 1;
   for (int i = 0; i < count; ++i) {
-    const double length =
-        count == 1 ? region : (steps ? step_length : region / count) * uniform(1 - scatter, 1 + scatter);
+    const double length = count == 1 ? region : region / count * uniform(0.9, 1.1);
     regions.emplace_back(begins, begins + length);
-    begins += length + (steps ? step_gap * uniform(1 - scatter, 1 + scatter) : update * uniform(0.3, 3));
+    begins += length + update * uniform(0.3, 3);
   }
   night.ends = regions.back().second;
   if (load == Load::inside || load == Load::between) night.ends += update * uniform(3, 6);

@@ -118,8 +118,12 @@ Outcome RecordedCounter::measure(const RecordedLoad& load, double look, std::uin
   model.update = Seconds{update_of_the_board};
   model.lag = Seconds{0.02};
   const ChannelEnergy energy = EnergyCurve(sampled.channels()[0], readings, model).over(load.regions);
-  return {load.joules, energy.joules, energy.half_width_j.value_or(0), playback.looks,
-          seconds(end - begun).value() / update_of_the_board};
+  return {.truth = load.joules,
+          .joules = energy.joules,
+          .half_width = energy.half_width_j.value_or(0),
+          .systematic = energy.systematic_j.value_or(0),
+          .looks = playback.looks,
+          .updates = seconds(end - begun).value() / update_of_the_board};
 }
 
 double RecordedCounter::shown_at(double time) const {
