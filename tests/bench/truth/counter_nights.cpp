@@ -104,4 +104,24 @@ Outcome measure_counters(const CounterConditions& conditions, std::uint64_t seed
   return outcome;
 }
 
+Outcome measure_mean(CounterConditions conditions, std::uint64_t seed, int trials) {
+  Outcome mean;
+  double joules = 0, squares = 0;
+  bool known = true;
+  for (int trial = 0; trial < trials; ++trial) {
+    conditions.phase = static_cast<std::uint64_t>(trial);
+    const Outcome one = measure_counters(conditions, seed);
+    known = known && one.joules;
+    joules += one.joules.value_or(0) / trials;
+    mean.truth += one.truth / trials;
+    mean.systematic += one.systematic / trials;
+    squares += std::max(0.0, one.half_width * one.half_width - one.systematic * one.systematic);
+    mean.looks += one.looks;
+    mean.updates += one.updates;
+  }
+  if (known) mean.joules = joules;
+  mean.half_width = std::hypot(std::sqrt(squares) / trials, mean.systematic);
+  return mean;
+}
+
 }  // namespace dvfs_plan::truth

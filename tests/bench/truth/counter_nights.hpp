@@ -32,4 +32,8 @@ struct Outcome {
 };
 Outcome measure_counters(const CounterConditions& conditions, std::uint64_t seed);
 
+// The mean of so many trials of one load, each at another phase of the sensor: in half_width what is the same in all does not shrink. No joules: one
+// of them is not known.
+Outcome measure_mean(CounterConditions conditions, std::uint64_t seed, int trials);
+
 }  // namespace dvfs_plan::truth

@@ -301,6 +301,17 @@ void counters_of_all_kinds(int nights, const std::string& only) {
                            look > 0 ? fmt::format("{:g} updates apart", look) : "that follow"),
                {.load = load, .look = look, .region = {}, .boards = 1, .update = 0.1, .read_cost = {}});
   }
+  for (const double look : {0.0, 0.1, 0.25, 0.5, 0.7, 0.9, 0.95, 0.98, 1.0, 1.02, 1.1, 1.3, 2.0, 5.0, 10.0}) {
+    if (!only.empty() && only != "steps") break;
+    Tally tally;
+    for (int seed = 1; seed <= nights / 4; ++seed)
+      tally.add(
+          measure_mean({.load = Load::steps, .look = look, .region = {}, .update = 0.1, .read_cost = {}},
+                       static_cast<std::uint64_t>(seed), 8));
+    print("mean of 8 trials by a counter",
+          fmt::format("steps, looks {}", look > 0 ? fmt::format("{:g} updates apart", look) : "that follow"),
+          tally);
+  }
   for (const double region : {0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0}) {
     if (!only.empty() && only != "process") break;
     counters(

@@ -60,22 +60,12 @@ TEST(Truth, MeansOfTrialsOfTheSameLoad) {
   constexpr int nights = 100, trials = 8;
   for (const Load load : {Load::process, Load::many, Load::steps}) {
     for (const double look : {0.0, 0.5, 1.3}) {
-      int held = 0;
-      for (std::uint64_t seed = 1; seed <= nights; ++seed) {
-        double off = 0, squares = 0, systematic = 0;
-        for (std::uint64_t phase = 0; phase < trials; ++phase) {
-          const Outcome one = measure_counters(
-              {.load = load, .look = look, .region = {}, .update = 0.1, .read_cost = {}, .phase = phase},
-              17000 + seed);
-          ASSERT_TRUE(one.joules);
-          off += *one.joules - one.truth;
-          squares += std::max(0.0, one.half_width * one.half_width - one.systematic * one.systematic);
-          systematic += one.systematic;
-        }
-        held += std::abs(off) <= std::hypot(std::sqrt(squares), systematic) ? 1 : 0;
-      }
-      std::printf("%s, looks %g: %d of %d means hold\n", to_string(load).c_str(), look, held, nights);
-      EXPECT_GE(held, least_of(nights, 0.93)) << to_string(load) << ", " << look;
+      Count count;
+      for (std::uint64_t seed = 1; seed <= nights; ++seed)
+        count.add(measure_mean({.load = load, .look = look, .region = {}, .update = 0.1, .read_cost = {}},
+                               17000 + seed, trials));
+      EXPECT_EQ(count.nights, nights);
+      count.expect("means, " + to_string(load) + ", looks " + std::to_string(look));
     }
   }
 }
