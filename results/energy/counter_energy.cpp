@@ -262,9 +262,13 @@ class Counted {
       in_watts = out_watts = one.power();
       shared = 1;
       variance = std::pow(std::max(mine, one.joules - mine) / normal_95, 2);
-      if (outermost().variance && !several) {
-        // But that a rest between stretches drew something from what the machine draws outside of all to what the stretches do.
-        const double most = std::max(mine, one.joules - o * outermost().watts);
+      const bool between = one.from >= stretches_.front().from && one.to <= stretches_.back().to;
+      if (between && outermost().variance && !several) {
+        // But that a rest between stretches drew something from what the machine draws outside of all to what the stretches do; less
+        // where it draws outside about as much as here, and so works there too.
+        const double alike_outside = std::min(1.0, outermost().watts / std::max(1e-9, one.power()));
+        const double least_of_rests = outermost().watts * (1 - alike_outside * alike_outside);
+        const double most = std::max(mine, one.joules - o * least_of_rests);
         variance = std::pow(of_rests_between * (most - mine) / 2 / normal_95, 2);
         mine = (mine + most) / 2;
       }
