@@ -130,7 +130,6 @@ class Run {
 
  private:
   int prepare_and_run() {
-    if (!options_.metrics.empty()) require_metrics_place(options_.metrics);
     // First of all: takes the machine, and puts back what an earlier run left, whatever else may be wrong.
     GuardClient guard({.experiment = options_.file,
                        .state_folder = options_.state_folder,
@@ -155,6 +154,7 @@ class Run {
     warn_about_root("service", service_users_);
     const auto facts = facts_of(prepared, sysfs_);
     if (part_ != nullptr) part_->require(plan, facts);
+    if (!options_.metrics.empty()) require_metrics_place(options_.metrics);
     writer_ = std::make_unique<WriterLock>(path, invoking_owner());
     if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
       require_one_name(path);

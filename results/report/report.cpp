@@ -257,6 +257,9 @@ Summary summary_of(Store& store, const ExperimentRow& experiment, const std::vec
   summary.rechecked = rechecked_lines(store, summary);
   for (const auto& [node, why] : nodes_left_out(store))
     summary.warnings.push_back(fmt::format("{} is left out: {}", node, why));
+  for (const std::string& file : programs_that_differ(store))
+    summary.warnings.push_back(
+        fmt::format("{} is not the same on all machines: what they say need not compare", file));
   for (std::string& sentence : told_in_several_units(summary, trials))
     summary.warnings.push_back(std::move(sentence));
   if (summary.experiment.energy_source == "system") {

@@ -787,6 +787,15 @@ void take_nodes_again(Store& store) {
   transaction.commit();
 }
 
+std::vector<std::string> programs_that_differ(Store& store) {
+  std::vector<std::string> files;
+  Statement s = store.database().prepare(
+      "SELECT name FROM node_fact WHERE name LIKE 'meter file %' OR name LIKE 'setter file %' GROUP BY name "
+      "HAVING count(DISTINCT value) > 1 ORDER BY name");
+  while (s.step()) files.push_back(s.text(0));
+  return files;
+}
+
 std::map<std::string, std::string> nodes_left_out(Store& store) {
   std::map<std::string, std::string> nodes;
   Statement s = store.database().prepare("SELECT node, why FROM node_left_out");

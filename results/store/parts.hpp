@@ -88,6 +88,8 @@ void note_planned_trials(Store& store, int trials);
 void leave_node_out(Store& store, const std::string& node, const std::string& why);
 // All of them: they are tried again.
 void take_nodes_again(Store& store);
+// "meter file /x/meter.py": of the user's own meters and setters, where machines had different ones.
+std::vector<std::string> programs_that_differ(Store& store);
 std::map<std::string, std::string> nodes_left_out(Store& store);
 
 }  // namespace dvfs_plan

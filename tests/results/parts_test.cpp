@@ -19,7 +19,9 @@
 namespace dvfs_plan {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 struct Handed {
   std::string name, bytes;
@@ -180,11 +182,29 @@ TEST_F(Parts, AMachineOfWhichNoTrialCountsIsNamed) {
   take(into, parts);
   const std::string silent = "w: no trial of the machines n2 counts: what is said is of n1 alone";
   std::vector<TrialRow> trials = into.trials();
-  EXPECT_THAT(summary_of(into, trials).warnings, testing::Not(testing::Contains(silent)));
+  EXPECT_THAT(summary_of(into, trials).warnings, Not(Contains(silent)));
   for (TrialRow& one : trials) {
     if (one.node == "n2") one.verdict = "sensor_absent";
   }
-  EXPECT_THAT(summary_of(into, trials).warnings, testing::Contains(silent));
+  EXPECT_THAT(summary_of(into, trials).warnings, Contains(silent));
+}
+
+// A meter of the user's own that is another program on one machine may count otherwise there.
+TEST_F(Parts, MetersThatAreNotTheSameEverywhereAreNamed) {
+  Store into = create("all.sqlite", {gauge()});
+  std::vector<Handed> parts;
+  for (int block = 1; block <= 2; ++block) {
+    for (Handed& part : run(block == 1 ? "n1" : "n2", block, 1, 99)) parts.push_back(std::move(part));
+  }
+  take(into, parts);
+  into.database().execute(
+      "INSERT INTO node_fact (node, name, value) SELECT DISTINCT node, 'setter file /same.sh', 'a' FROM "
+      "node_fact; INSERT INTO node_fact (node, name, value) SELECT DISTINCT node, 'meter file /m.py', node "
+      "FROM node_fact");
+  const auto warnings = summary_of(into).warnings;
+  EXPECT_THAT(warnings,
+              Contains("meter file /m.py is not the same on all machines: what they say need not compare"));
+  EXPECT_THAT(warnings, Not(Contains(HasSubstr("setter file"))));
 }
 
 TEST_F(Parts, TheOrderOfTheirComingDoesNotMatter) {
