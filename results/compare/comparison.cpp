@@ -9,7 +9,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "results/report/question_text.hpp"
+#include "results/compare/same_question.hpp"
 #include "results/report/units_told.hpp"
 #include "results/statistics/between_nights.hpp"
 #include "results/statistics/noise_model.hpp"
@@ -501,52 +501,6 @@ class ScenarioComparison {
   ComparedScenario result_;
 };
 
-// Two nights, of two sides or of one, and what each is called: "before", "in a.sqlite".
-struct TwoNights {
-  const ComparedResult &one, &other;
-  std::string of_one, of_other;
-};
-
-// In what they ask different questions, or measured different things.
-std::vector<std::string> warnings_of(const TwoNights& two) {
-  std::vector<std::string> warnings;
-  const ExperimentRow &a = two.one.summary.experiment, &b = two.other.summary.experiment;
-  const auto differ = [&](const char* what, const std::string& x, const std::string& y, const char* so) {
-    if (x != y)
-      warnings.push_back(fmt::format("{}: '{}' {}, '{}' {}; {}", what, x, two.of_one, y, two.of_other, so));
-  };
-  differ("energy source", a.energy_source.value_or("none"), b.energy_source.value_or("none"),
-         "their energies are of different things and do not compare");
-  differ("objective", std::string(to_string(a.objective.minimise)),
-         std::string(to_string(b.objective.minimise)), "the best points answer different questions");
-  const auto or_none = [](std::string text) { return text.empty() ? std::string("none") : std::move(text); };
-  differ("limits", or_none(limits_text(a.objective)), or_none(limits_text(b.objective)),
-         "the best points answer different questions");
-  differ("price", or_none(price_text(a.objective)), or_none(price_text(b.objective)),
-         "the best points answer different questions");
-  differ("unit of work", a.objective.per, b.objective.per, "their energies are per different units");
-  // Of single workloads, where they have one of their own: "decode: time per tokens", "train: to loss <= 0.35".
-  const auto own = [&](const ExperimentRow& e) {
-    std::vector<std::string> texts;
-    for (const auto& [name, o] : e.own_objectives)
-      texts.push_back(fmt::format("{}: {}{}{}{}", name, to_string(o.minimise), o.per.empty() ? "" : " per ",
-                                  o.per, o.constraints.empty() ? "" : " with " + limits_text(o)));
-    for (const auto& [name, target] : e.targets) texts.push_back(fmt::format("{}: to {}", name, target));
-    return join(texts, ", ");
-  };
-  differ("objectives of single workloads", own(a), own(b), "their answers are to different questions");
-  return warnings;
-}
-
-std::optional<std::string> not_all_run(const ComparedResult& night) {
-  const Summary& summary = night.summary;
-  if (summary.left == 0 || summary.experiment.search) return std::nullopt;
-  return summary.experiment.last_session_ended == "done"
-             ? fmt::format("{} ended with {} of its planned trials not run", night.file, summary.left)
-             : fmt::format("{} is unfinished: {} of its trials are still to be run", night.file,
-                           summary.left);
-}
-
 // A point that ran at another clock than its name says, in one of the two or differently.
 std::string delivered_otherwise(const ComparedScenario& scenario) {
   std::vector<std::string> points;
@@ -557,123 +511,6 @@ std::string delivered_otherwise(const ComparedScenario& scenario) {
   return points.empty() ? ""
                         : fmt::format("{}: clocks that were delivered differ: {}", scenario.scenario,
                                       join(points, "; "));
-}
-
-using Nights = std::vector<ComparedResult>;
-
-// Of several nights a side, all that they are: "5.10; 6.1".
-std::vector<Difference> machine_differences(const Nights& before, const Nights& after) {
-  std::set<std::string> names;
-  for (const auto* side : {&before, &after}) {
-    for (const ComparedResult& night : *side) {
-      for (const auto& [name, value] : night.machine) names.insert(name);
-    }
-  }
-  std::vector<Difference> differences;
-  const auto differ = [&](const std::string& what, auto of) {
-    const auto texts = [&](const Nights& side) {
-      std::set<std::string> all;
-      for (const ComparedResult& night : side) all.insert(of(night));
-      return all;
-    };
-    const auto one = texts(before), other = texts(after);
-    const auto text = [](const std::set<std::string>& all) {
-      return join(std::vector<std::string>(all.begin(), all.end()), "; ");
-    };
-    if (one != other || one.size() > 1) differences.push_back({what, text(one), text(other)});
-  };
-  for (const std::string& name : names) {
-    differ(name, [&](const ComparedResult& night) {
-      const auto found = night.machine.find(name);
-      return found == night.machine.end() ? std::string() : found->second;
-    });
-  }
-  differ("nodes", [](const ComparedResult& night) {
-    std::set<std::string> all;
-    for (const TrialRow& trial : night.trials) {
-      if (trial.counts() && !trial.node.empty()) all.insert(trial.node);
-    }
-    return join(std::vector<std::string>(all.begin(), all.end()), ", ");
-  });
-  differ("dvfs-plan", [](const ComparedResult& night) { return night.summary.experiment.tool_version; });
-  return differences;
-}
-
-// In one unit, or not told in one of the two.
-bool told_alike(const ScenarioSummary& before, const ScenarioSummary& after, const std::string& name) {
-  const auto a = unit_of_metric(before, name), b = unit_of_metric(after, name);
-  return !a || !b || *a == *b;
-}
-
-// One scenario in two nights, and what each is called.
-struct TwoScenarios {
-  const ScenarioSummary &one, &other;
-  std::string of_one, of_other;
-};
-
-// What the units of work and the metrics that constraints are about were told in, by scenario: "5" is 5000 where it was told in k.
-std::vector<std::string> other_units(const TwoScenarios& two) {
-  const auto& [before, after, of_before, of_after] = two;
-  std::vector<std::string> warnings;
-  std::set<std::string> names;
-  if (!before.objective.per.empty()) names.insert(before.objective.per);
-  for (const auto* scenario : {&before, &after}) {
-    for (const ConstraintSpec& constraint : scenario->objective.constraints) names.insert(constraint.name);
-  }
-  for (const std::string& name : names) {
-    if (told_alike(before, after, name)) continue;
-    warnings.push_back(fmt::format("{}: '{}' is told in {} {}, in {} {}; what is made of it does not compare",
-                                   before.scenario, name, unit_in_words(*unit_of_metric(before, name)),
-                                   of_before, unit_in_words(*unit_of_metric(after, name)), of_after));
-  }
-  return warnings;
-}
-
-// Where energy and time of the two are of other things.
-std::string other_work(const TwoScenarios& two) {
-  const auto& [one, other, of_one, of_other] = two;
-  if (one.objective.per == other.objective.per && one.target == other.target) return {};
-  const auto what = [](const ScenarioSummary& scenario) {
-    if (!scenario.target.empty()) return fmt::format("to {}", scenario.target);
-    return scenario.objective.per.empty() ? std::string("per run") : "per " + unit_of_work(scenario);
-  };
-  return fmt::format("{}: energy and time are {} {}, {} {}: they do not compare", one.scenario, what(one),
-                     of_one, what(other), of_other);
-}
-
-// A scenario of both sides with itself in all nights: why it is not all one, and whether it may be compared nevertheless.
-struct SameWork {
-  std::vector<std::string> warnings;
-  bool is_one = true;
-};
-SameWork same_work(const ScenarioSummary& before, const Nights& ones, const ScenarioSummary& after,
-                   const Nights& others) {
-  SameWork same;
-  const auto look = [&](const TwoScenarios& two) {
-    for (std::string& warning : other_units(two)) same.warnings.push_back(std::move(warning));
-    if (std::string other = other_work(two); !other.empty()) {
-      same.warnings.push_back(std::move(other));
-      same.is_one = false;
-    }
-    // Of another unit of work neither energies nor times are of the same.
-    if (!told_alike(two.one, two.other, two.one.objective.per)) same.is_one = false;
-  };
-  look({before, after, "before", "after"});
-  for (const auto* side : {&ones, &others}) {
-    const ComparedResult* first = nullptr;
-    const ScenarioSummary* first_of_side = nullptr;
-    for (const ComparedResult& night : *side) {
-      const ScenarioSummary* const one = find(night.summary.scenarios, before.scenario);
-      if (one == nullptr) continue;
-      if (first == nullptr) {
-        first = &night;
-        first_of_side = one;
-        continue;
-      }
-      look({*first_of_side, *one, "in " + first->file, "in " + night.file});
-    }
-  }
-  return same;
 }
 
 // Nights of one side that name other settings than the first.
@@ -734,32 +571,17 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
     for (const ComparedResult& night : *nights)
       comparison.same_plan = comparison.same_plan && night.plan_hash == before.plan_hash;
   }
-  const ExperimentRow& first = before.summary.experiment;
-  comparison.warnings = warnings_of({before, after, "before", "after"});
-  for (const auto* side : {&ones, &others}) {
-    for (const ComparedResult& night : *side) {
-      const ExperimentRow& its = night.summary.experiment;
-      comparison.energies_compare = comparison.energies_compare && its.energy_source == first.energy_source &&
-                                    its.objective.per == first.objective.per;
-      if (&night == &side->front()) continue;
-      for (std::string& warning :
-           warnings_of({side->front(), night, "in " + side->front().file, "in " + night.file}))
-        comparison.warnings.push_back(std::move(warning));
-    }
-  }
-  for (const auto* side : {&ones, &others}) {
-    for (const ComparedResult& night : *side) {
-      if (const auto rest = not_all_run(night)) comparison.warnings.push_back(*rest);
-    }
-  }
+  SameQuestion same = same_question(ones, others);
+  comparison.warnings = std::move(same.warnings);
+  comparison.energies_compare = same.same_energies;
   comparison.machine = machine_differences(ones, others);
   const auto scenarios_before = scenarios_of(ones), scenarios_after = scenarios_of(others);
   for (const ScenarioSummary& scenario : scenarios_before) {
     for (const ScenarioSummary& other : scenarios_after) {
       if (other.scenario != scenario.scenario) continue;
       comparison.work_in_common = true;
-      SameWork same = same_work(scenario, ones, other, others);
-      for (std::string& warning : same.warnings) comparison.warnings.push_back(std::move(warning));
+      SameWork work = same_work(scenario, ones, other, others);
+      for (std::string& warning : work.warnings) comparison.warnings.push_back(std::move(warning));
       if (comparison.of_levels) {
         for (const auto* side : {&ones, &others}) {
           const auto answers = other_answers(*side, scenario.scenario);
@@ -769,7 +591,7 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
                 scenario.scenario, join(answers, ", ")));
         }
       }
-      if (!same.is_one) continue;
+      if (!work.is_one) continue;
       comparison.scenarios.push_back(
           ScenarioComparison(ones, scenario, others, other, comparison.energies_compare, comparison.of_levels)
               .finish());
