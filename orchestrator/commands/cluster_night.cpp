@@ -327,6 +327,7 @@ class ClusterNight {
 
   void keep_look(const std::string& name) const {
     const std::string unfinished = path_ + ".new";
+    Store::remove_unfinished(unfinished);
     write_file(unfinished, look_content(folder_.read(name)));
     ::chmod(unfinished.c_str(), 0644);
     if (::link(unfinished.c_str(), path_.c_str()) != 0) {

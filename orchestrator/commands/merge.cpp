@@ -118,6 +118,14 @@ int merge_command(const MergeOptions& options) {
     throw Error(ExitCode::machine_refuses,
                 fmt::format("--output {}: {} is no folder", options.output, folder.string()),
                 "make it, or choose another place with --output");
+  // SQLite would play it over what is merged.
+  for (const std::string& file : database_files(options.output)) {
+    if (std::filesystem::exists(std::filesystem::symlink_status(file)))
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format("{} is there, and may hold the last trials of a result that was moved away", file),
+          "put it beside that result, under its name, or choose another place with --output");
+  }
   std::vector<Named> files;
   for (const std::string& word : options.files) files.push_back(named(word));
   // All is read before anything is written.

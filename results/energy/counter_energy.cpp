@@ -32,7 +32,7 @@ constexpr double same_in_all = 0.45;
 // Standard deviation of what a load that came before its mark, or went on behind it, may have drawn there, of the most that it may; and of what one
 // that comes behind its mark did not draw. Both edges of a stretch are off the same way: theirs add up.
 constexpr double of_a_lead = 0.6;
-// A rest between stretches may well draw as little as the machine does outside of all, or as much as the stretches: the half-width reaches a little beyond.
+// A rest between stretches may well draw next to nothing, or as much as the stretches: the half-width reaches a little beyond.
 constexpr double of_rests_between = 1.2;
 // How alike the errors at the edges of several stretches are: the same load begins and ends at each.
 constexpr double alike = 0.2;
@@ -132,6 +132,7 @@ class Counted {
     energy.shape = normal_95 * std::sqrt(of.shape);
     energy.systematic =
         normal_95 * std::sqrt(same_in_all * same_in_all * (of.shape - of.unresolved) + of.unresolved);
+    energy.guessed = normal_95 * of.guessed;
     energy.timing = normal_95 * std::sqrt(of.timing);
     return energy;
   }
@@ -143,6 +144,8 @@ class Counted {
     std::map<std::size_t, double> leads;  // by stretch: J, standard deviation
     double shared =
         0;  // J, standard deviation: what guesses that are of all stretches alike may be off by, with one sign
+    double guessed =
+        0;  // the same, with what lies in intervals of several renewals, where looks are slower than the sensor
   };
 
   // Beyond its first and last value a counter goes on as it went.
@@ -263,21 +266,20 @@ class Counted {
       shared = 1;
       variance = std::pow(std::max(mine, one.joules - mine) / normal_95, 2);
       const bool between = one.from >= stretches_.front().from && one.to <= stretches_.back().to;
-      if (between && outermost().variance && !several) {
-        // But that a rest between stretches drew something from what the machine draws outside of all to what the stretches do; less
-        // where it draws outside about as much as here, and so works there too.
-        const double alike_outside = std::min(1.0, outermost().watts / std::max(1e-9, one.power()));
-        const double least_of_rests = outermost().watts * (1 - alike_outside * alike_outside);
-        const double most = std::max(mine, one.joules - o * least_of_rests);
-        variance = std::pow(of_rests_between * (most - mine) / 2 / normal_95, 2);
-        mine = (mine + most) / 2;
+      if (between && !several) {
+        // But that a rest between stretches drew something from nothing to what the stretches do.
+        variance = std::pow(of_rests_between * (one.joules - mine) / 2 / normal_95, 2);
+        mine = (mine + one.joules) / 2;
       }
     }
     of.shared += std::sqrt(variance * shared);
+    of.guessed += std::sqrt(variance * shared);
     variance *= 1 - shared;
     if (several) {
       variance += std::pow(of_uniform * one.joules * std::min(1.0, 3 * std::min(a, o) / one.length()), 2);
       of.unresolved += variance;
+      // Where each side has intervals of its own that tell what it draws, each edge lies anywhere by itself.
+      if (shared > 0 || is_beside_a_short_one(one)) of.guessed += std::sqrt(variance);
     }
     if (of_lead > 0) of.leads[one.gap] += of_lead;
     joules += std::clamp(mine, 0.0, one.joules);
@@ -287,6 +289,19 @@ class Counted {
     const double left = one.begins_inside ? (1 - share) * in_watts : share * out_watts,
                  right = one.ends_inside ? (1 - share) * in_watts : share * out_watts;
     of.timing += left * left * moment(one.from_uncertain) + right * right * moment(one.to_uncertain);
+  }
+
+  // Whether a stretch that it touches, or a rest between two, holds hardly an interval of its own.
+  bool is_beside_a_short_one(const Interval& one) const {
+    constexpr std::size_t enough = 2;
+    for (std::size_t k = one.gap; k < stretches_.size() && stretches_[k].from < one.to; ++k) {
+      if (wholes_[k].size() < enough) return true;
+    }
+    for (std::size_t g = std::max<std::size_t>(one.gap, 1); g < stretches_.size(); ++g) {
+      if (stretches_[g - 1].to >= one.to) break;
+      if (gaps_[g].size() < enough) return true;
+    }
+    return false;
   }
 
   // What of a divided interval the load may have drawn outside of its mark, or not drawn inside, J: as much as speaks for it (`told`, of what the
@@ -406,25 +421,14 @@ class Counted {
     return *all_stretches_;
   }
 
-  // A gap too short for a whole interval of its own: like other gaps between stretches; if none holds one,
-  // somewhere between what the machine draws outside of all and inside.
+  // A gap too short for a whole interval of its own: like other gaps between stretches; if none holds one, somewhere from nothing to what the
+  // stretches draw. (Not from what the machine draws outside of all: it may work there too.)
   Guess inner_gap(const Guess& in) const {
     if (!inner_gaps_) inner_gaps_ = mean_of(all_of(gaps_, 1, gaps_.size() - 1));
     if (inner_gaps_->variance) return *inner_gaps_;
-    const Guess& outside = outermost();
-    if (!outside.variance || !in.variance) return {};
-    const double between = std::pow(of_uniform * (in.watts - outside.watts), 2) + outside.shared;
-    return {(outside.watts + in.watts) / 2, between + *outside.variance - outside.shared, between};
-  }
-
-  // What the machine draws before and behind all stretches.
-  const Guess& outermost() const {
-    if (!outermost_) {
-      Side ends = gaps_.front();
-      ends.insert(ends.end(), gaps_.back().begin(), gaps_.back().end());
-      outermost_ = mean_of(ends);
-    }
-    return *outermost_;
+    if (!in.variance) return {};
+    const double anything = std::pow(of_uniform * in.watts, 2);
+    return {in.watts / 2, anything, anything};
   }
 
   std::span<const Stretch> stretches_;
@@ -432,7 +436,7 @@ class Counted {
   std::vector<Interval> intervals_;
   std::vector<Side> gaps_;    // whole intervals in the gap before each stretch, and behind the last
   std::vector<Side> wholes_;  // whole intervals in each stretch
-  mutable std::optional<Guess> all_stretches_, inner_gaps_, outermost_;
+  mutable std::optional<Guess> all_stretches_, inner_gaps_;
 };
 
 }  // namespace

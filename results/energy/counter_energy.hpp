@@ -29,6 +29,8 @@ struct CountedEnergy {
   double joules = 0;
   double shape = 0, timing = 0;  // 95 % half-widths, J
   double systematic = 0;         // of the shape's, what may be the same in all trials, J
+  double guessed =
+      0;  // of the systematic, what guesses of all stretches alike may be off by: each load's own, J
   double half_width() const;
 };
 

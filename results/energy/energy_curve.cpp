@@ -489,6 +489,12 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     const CountedEnergy counted =
         counted_energy(counts_, stretches, model_.lag.value(), update_ ? update_->value() : 0);
     joules = counted.joules;
+    // What is mostly guessed, by what loads seldom do, is not measured.
+    constexpr double mostly = 0.15;
+    if (stretches.size() > 1 && counted.guessed > mostly * joules) {
+      energy.fault = EnergyFault::too_short;
+      return energy;
+    }
     half_width = counted.half_width();
     systematic = std::min(half_width, counted.systematic);
     // Each value may lie up to a quantum below what was used by then: at both ends of each stretch, evenly.

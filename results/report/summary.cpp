@@ -177,10 +177,12 @@ class Scenario {
 
   // What the sensors add to the mean ratio of two points, relative, over all their trials or `of` them. What
   // is the same in all trials of both cancels in it as far as it is equal: of a short region against a long
-  // one, the difference stays.
+  // one, the difference stays. So does what is more than edges of a region come to: it is of many short steps, where it is guessed what rests
+  // between them draw, which is each setting's own.
   double sensor_part(const PointSummary& a, const PointSummary& b,
                      const std::vector<BlockedValue>* of = nullptr) const {
-    double squares = 0, systematic = 0;
+    constexpr double of_edges = 0.02;
+    double squares = 0, systematic = 0, own = 0;
     for (const PointSummary* point : {&a, &b}) {
       if (!point->energy || !point->energy->sensor_half_width || point->energy->mean <= 0) continue;
       const double all = *point->energy->sensor_half_width / point->energy->mean,
@@ -195,9 +197,14 @@ class Scenario {
       }
       squares += std::max(0.0, all * all - same * same) * share;
       // What a gauge's means smear over an edge has the sign of the step there, which is each point's own.
-      systematic = experiment_.energy_by_gauge ? std::hypot(systematic, same) : same - systematic;
+      if (experiment_.energy_by_gauge) {
+        systematic = std::hypot(systematic, same);
+        continue;
+      }
+      systematic = std::min(same, of_edges) - systematic;
+      own += std::max(0.0, same - of_edges);
     }
-    return std::hypot(std::sqrt(squares), systematic);
+    return std::hypot(std::sqrt(squares), std::abs(systematic) + own);
   }
 
   void compare(std::size_t i) {

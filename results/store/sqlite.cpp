@@ -179,7 +179,9 @@ std::vector<std::string> database_files(const std::string& path) {
 }
 
 void remove_database(const std::string& path) {
-  for (const std::string& file : database_files(path)) ::unlink(file.c_str());
+  // Itself last: a log without it would be somebody's.
+  const auto files = database_files(path);
+  for (auto file = files.rbegin(); file != files.rend(); ++file) ::unlink(file->c_str());
 }
 
 Statement::Statement(sqlite3* database, std::string_view sql) : database_(database) {

@@ -22,6 +22,7 @@
 #include "results/store/migrate.hpp"
 #include "results/store/trial_columns.hpp"
 #include "results/store/unpack_readings.hpp"
+#include "results/store/writer_lock.hpp"
 #include "results/trial/owed_trials.hpp"
 
 namespace dvfs_plan {
@@ -62,6 +63,20 @@ void require_regular_files_beside(const std::string& path) {
   }
 }
 
+// Of a file that may be no more than begun. nullopt: it cannot be read.
+std::optional<std::int64_t> trials_in(const std::string& path) {
+  try {
+    require_regular_files_beside(path);
+    Database database(path, Database::Mode::read_write);  // a hot journal is rolled back
+    Statement table = database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'trial'");
+    if (!table.step()) return 0;
+    Statement trials = database.prepare("SELECT count(*) FROM trial");
+    return trials.step() ? trials.integer(0) : 0;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::string command_text(const WorkloadSpec& spec) {
@@ -91,10 +106,26 @@ void Store::remove_unfinished(const std::string& path) {
     whose = whose << 8 | static_cast<unsigned char>(start[static_cast<std::size_t>(where_whose + i)]);
   const bool ours =
       is_file && (bytes == 0 || (start.starts_with("SQLite format 3") && whose == application_id));
-  if (there && !ours)
-    throw Error(ExitCode::machine_refuses,
-                fmt::format("{} is there, and is no unfinished result of dvfs-plan", path),
+  const auto refuse = [](const std::string& what, const std::string& why) {
+    throw Error(ExitCode::machine_refuses, fmt::format("{} is there, and {}", what, why),
                 "give that file another name, or choose another place for the result with --output");
+  };
+  constexpr const char* somebodys = "is no unfinished result of dvfs-plan";
+  if (!there) {
+    // Without it what SQLite keeps beside such a file is none of ours: those go before it.
+    for (const std::string& one : database_files(path)) {
+      if (std::filesystem::exists(std::filesystem::symlink_status(one, none))) refuse(one, somebodys);
+    }
+    return;
+  }
+  if (!ours) refuse(path, somebodys);
+  // A finished result may be called so too.
+  if (const auto writer = writer_of(path).value_or(0); writer != 0)
+    refuse(path, fmt::format("process {} is writing it", writer));
+  if (const auto trials = bytes == 0 ? 0 : trials_in(path); trials != 0)
+    refuse(path,
+           trials ? fmt::format("holds {} trials (a merge that was killed leaves such a file too)", *trials)
+                  : "what it holds cannot be told");
   remove_database(path);
 }
 

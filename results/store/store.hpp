@@ -50,7 +50,7 @@ class Store {
   // A new file for `plan`; fails if there is one already. Written beside its place and moved there whole.
   static Store create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
                       const ExperimentFacts& facts, std::optional<FileOwner> owner);
-  // What a run or a merge that was killed left of a file that it was making. Throws Error where it is somebody else's.
+  // What a run or a merge that was killed left of a file that it was making. Throws Error where it is somebody else's, or holds trials.
   static void remove_unfinished(const std::string& path);
   // An existing one. Says what is wrong with a file that is not ours, is cut short, or is newer than this
   // program. One of an older schema is brought up to this one: in place where it is opened to be written,

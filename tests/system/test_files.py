@@ -111,6 +111,34 @@ class Files(Whole):
         again = self.call("night.yaml", "--no-html")
         self.assertEqual((again.returncode, unfinished.exists()), (0, False), again.stderr)
 
+    def test_a_result_that_is_called_as_an_unfinished_one_stays(self):
+        """NAME.new is where a result is made: one that somebody called so was removed without a word, 15 of 15."""
+        self.write("night.yaml", self.NIGHT.replace("repeat: 8", "repeat: 1").replace("0.3", "0.02"))
+        self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
+        kept = self.folder / "night.sqlite.new"
+        os.rename(self.folder / "night.sqlite", kept)
+        there, = testbed.rows(kept, "SELECT count(*) AS n FROM trial")
+        whole = kept.read_bytes()
+        for words in (("night.yaml", "--no-html"), ("night.yaml", "--no-html", "--fresh"), ("merge", f"a={kept}", f"b={kept}", "-o", str(self.folder / "night.sqlite"))):
+            refused = self.call(*words)
+            self.assertIn(refused.returncode, (2, 3), refused.stderr)
+            self.assertEqual(kept.read_bytes(), whole, words)
+            if words[0] != "merge":
+                self.assertIn(f"error: {kept} is there, and holds {there['n']} trials (a merge that was killed leaves such a file too)\n"
+                              "  hint: give that file another name, or choose another place for the result with --output\n", refused.stderr)
+        os.rename(kept, self.folder / "other.sqlite")
+        notes = self.write("night.sqlite.new-wal", "my notes\n")
+        refused = self.call("night.yaml", "--no-html")
+        self.assertIn(f"error: {notes} is there, and is no unfinished result of dvfs-plan\n", refused.stderr)
+        self.assertEqual((self.folder / "night.sqlite.new-wal").read_text(), "my notes\n")
+        os.unlink(notes)
+        # What is left of a result that was moved away would be played over one that is merged.
+        log = self.write("all.sqlite-wal", "")
+        self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
+        refused = self.call("merge", f"a={self.folder}/night.sqlite", f"b={self.folder}/other.sqlite", "-o", str(self.folder / "all.sqlite"))
+        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {log} is there, and may hold the last trials of a result that was moved away\n"
+                                                                   "  hint: put it beside that result, under its name, or choose another place with --output\n"))
+
     def test_a_result_that_is_replaced(self):
         result = self.folder / "night.sqlite"
 
