@@ -32,11 +32,12 @@ bool become(uid_t user) {
 bool is_there(const Workload& workload) {
   if (workload.child <= 1 || workload.child_started == 0) return false;
   return started_at_tick(workload.child) == workload.child_started ||
-         (!workload.child_run.empty() && group_is_of(workload.child, workload.child_run));
+         (!workload.run.empty() && group_is_of(workload.child, workload.run));
 }
 
 bool end_all(const Workload& workload, int rounds) {
   if (is_there(workload)) ::kill(-workload.child, SIGKILL);
+  if (workload.run_is_alive) return true;
   if (!workload.region_folder.empty()) remove_region_folder(workload.region_folder);
   const bool alone = end_processes_of(workload.run, workload.control_group, rounds);
   if (alone && !workload.control_group.empty()) {

@@ -15,10 +15,10 @@ namespace dvfs_plan {
 bool is_alive(pid_t run, std::int64_t started);
 
 struct Workload {
-  std::string run;                 // its mark; empty: the run is alive, and only the child's group is ended
+  std::string run;                 // whose marks all that it started carries
+  bool run_is_alive = false;       // only the child's group is ended then
   pid_t child = 0;                 // the group of the one that was started last; 0: none
   std::int64_t child_started = 0;  // tick: another process may have its number by now
-  std::string child_run = {};      // whose marks what it started carries
   std::string region_folder, control_group;
 };
 

@@ -342,7 +342,6 @@ class Session {
       const bool of_client = parent_of(named) == client_.pid;  // as of "beside"
       workload_.child = of_client ? named : 0;
       workload_.child_started = of_client ? started_at_tick(named).value_or(0) : 0;
-      workload_.child_run = workload_.run;
       return true;
     }
     if (kind == "beside") {
@@ -751,11 +750,7 @@ class Session {
       // A run that says that it is done has ended its own.
       const bool nothing_left = in_order_ && !was_cut_off;
       Workload left = workload_;
-      if (!nothing_left && is_alive(client_.pid, client_started_)) {
-        left.run.clear();
-        left.region_folder.clear();
-        left.control_group.clear();
-      }
+      left.run_is_alive = !nothing_left && is_alive(client_.pid, client_started_);
       bool alone = nothing_left || end_workload(left, client_.user, at_once);
       // Only who has rights can set anything meanwhile, and one that sits in the driver may do so late.
       if (!alone && was_cut_off && client_.user == ::geteuid())
