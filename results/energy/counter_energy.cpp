@@ -272,8 +272,9 @@ class Counted {
         mine = (mine + one.joules) / 2;
       }
     }
-    of.shared += std::sqrt(variance * shared);
-    of.guessed += std::sqrt(variance * shared);
+    const double alike_everywhere = std::sqrt(variance * shared);
+    of.shared += alike_everywhere;
+    of.guessed += alike_everywhere;
     variance *= 1 - shared;
     if (several) {
       variance += std::pow(of_uniform * one.joules * std::min(1.0, 3 * std::min(a, o) / one.length()), 2);

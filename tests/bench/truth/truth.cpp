@@ -284,6 +284,13 @@ void whole_nights(int nights) {
   }
 }
 
+// Apart, in updates.
+constexpr double all_looks[] = {0.0, 0.1,  0.25, 0.5, 0.7, 0.9, 0.95, 0.98,
+                                1.0, 1.02, 1.1,  1.3, 2.0, 5.0, 10.0};
+std::string looks_text(double look) {
+  return "looks " + (look > 0 ? fmt::format("{:g} updates apart", look) : std::string("that follow"));
+}
+
 // `only`: of the load of that name; empty: of all.
 void counters_of_all_kinds(int nights, const std::string& only) {
   fmt::print("| claim | conditions | nights | holds | mean half-width | mean error | looks an update |\n");
@@ -296,21 +303,18 @@ void counters_of_all_kinds(int nights, const std::string& only) {
   };
   for (const Load load : all_loads) {
     if (!only.empty() && to_string(load) != only) continue;
-    for (const double look : {0.0, 0.1, 0.25, 0.5, 0.7, 0.9, 0.95, 0.98, 1.0, 1.02, 1.1, 1.3, 2.0, 5.0, 10.0})
-      counters(fmt::format("{}, looks {}", to_string(load),
-                           look > 0 ? fmt::format("{:g} updates apart", look) : "that follow"),
+    for (const double look : all_looks)
+      counters(to_string(load) + ", " + looks_text(look),
                {.load = load, .look = look, .region = {}, .boards = 1, .update = 0.1, .read_cost = {}});
   }
-  for (const double look : {0.0, 0.1, 0.25, 0.5, 0.7, 0.9, 0.95, 0.98, 1.0, 1.02, 1.1, 1.3, 2.0, 5.0, 10.0}) {
+  for (const double look : all_looks) {
     if (!only.empty() && only != "steps") break;
     Tally tally;
     for (int seed = 1; seed <= nights / 4; ++seed)
       tally.add(
           measure_mean({.load = Load::steps, .look = look, .region = {}, .update = 0.1, .read_cost = {}},
                        static_cast<std::uint64_t>(seed), 8));
-    print("mean of 8 trials by a counter",
-          fmt::format("steps, looks {}", look > 0 ? fmt::format("{:g} updates apart", look) : "that follow"),
-          tally);
+    print("mean of 8 trials by a counter", "steps, " + looks_text(look), tally);
   }
   for (const double region : {0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0}) {
     if (!only.empty() && only != "process") break;
