@@ -204,12 +204,19 @@ class AxisResolver {
         std::find_if(offered.begin(), offered.end(), [&](const AxisValue& v) { return *v.number > number; });
     const AxisValue* upper = above == offered.end() ? nullptr : &*above;
     const AxisValue* lower = above == offered.begin() ? nullptr : &*(above - 1);
+    const std::string wanted = numeric_value(number, offer_->dimension).text;
     if (spec_.nearest) {
       const bool take_upper =
           lower == nullptr || (upper != nullptr && *upper->number - number < number - *lower->number);
-      return add(take_upper ? *upper : *lower, raw.mark);
+      const AxisValue& taken = take_upper ? *upper : *lower;
+      // Between two that it offers that is what was asked for; beyond them it may be a slip of the unit.
+      if (lower == nullptr || upper == nullptr)
+        diagnostics_.warning(
+            raw.mark,
+            fmt::format("axis '{}': {} lies {} that this machine offers; {} is taken (nearest)", spec_.name,
+                        wanted, lower == nullptr ? "below the lowest" : "above the highest", taken.text));
+      return add(taken, raw.mark);
     }
-    const std::string wanted = numeric_value(number, offer_->dimension).text;
     const std::string near = lower == nullptr ? fmt::format("the lowest it offers is {}", upper->text)
                              : upper == nullptr
                                  ? fmt::format("the highest it offers is {}", lower->text)

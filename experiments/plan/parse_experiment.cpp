@@ -209,6 +209,11 @@ class ExperimentParser {
         spec.metrics.push_back({MetricRule::Kind::lines});
       else if (item->scalar == "json")
         spec.metrics.push_back({MetricRule::Kind::json});
+      else if (item->kind != YamlNode::Kind::scalar)
+        error(item->mark,
+              fmt::format("a metric must be 'lines', 'json', {{name, regex, unit}} or {{name, json, "
+                          "unit, file}}; {}",
+                          YamlReader::found(*item)));
       else
         error(item->mark, fmt::format("unknown metric form '{}'{}", item->scalar,
                                       did_you_mean(item->scalar, {"lines", "json", "regex"})));

@@ -322,8 +322,8 @@ void parse_budget(const YamlNode& node, YamlReader& read, BudgetSpec& budget) {
     if (!count || *count < 1 || *count > 1e6 || *count != static_cast<double>(static_cast<int>(*count)))
       read.diagnostics().error(
           n.mark, fmt::format("'budget' must be a time such as 8 h or a number of trials such as "
-                              "'60 trials'; found '{}'",
-                              n.scalar));
+                              "'60 trials'; {}",
+                              YamlReader::found(n)));
     else
       budget.trials = static_cast<int>(*count);
   };
@@ -407,8 +407,8 @@ void parse_conditions(const YamlNode& node, YamlReader& read, ConditionsSpec& co
     else
       read.diagnostics().error(
           n.mark, fmt::format("'gpu processes' (of others, on a board that is used) must be refuse or flag; "
-                              "found '{}'",
-                              n.scalar));
+                              "{}",
+                              YamlReader::found(n)));
   });
   with(node, "reruns", [&](const YamlNode& n) {
     if (auto count = read.integer(n, "'reruns'", 0, 100)) conditions.reruns = static_cast<int>(*count);

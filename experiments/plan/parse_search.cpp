@@ -68,8 +68,8 @@ void at_most(const YamlNode& node, YamlReader& read, SearchSpec& search) {
       *count != static_cast<double>(static_cast<int>(*count))) {
     read.diagnostics().error(node.mark,
                              fmt::format("'at most' in 'search' must be a number of trials of each "
-                                         "scenario such as '40 trials', at most {}; found '{}'",
-                                         most_search_trials, node.scalar));
+                                         "scenario such as '40 trials', at most {}; {}",
+                                         most_search_trials, YamlReader::found(node)));
     return;
   }
   search.at_most = static_cast<int>(*count);

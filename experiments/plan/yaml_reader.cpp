@@ -9,7 +9,7 @@
 
 namespace dvfs_plan {
 
-std::string YamlReader::found(const YamlNode& node) const {
+std::string YamlReader::found(const YamlNode& node) {
   switch (node.kind) {
     case YamlNode::Kind::null:
       return "found nothing";

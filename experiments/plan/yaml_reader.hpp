@@ -42,8 +42,10 @@ class YamlReader {
   // A word or a list of words; an empty list is an error.
   std::optional<std::vector<RawValue>> words(const YamlNode& node, std::string_view what);
 
+  // How a message ends: "found 'x'", "found a list".
+  static std::string found(const YamlNode& node);
+
  private:
-  std::string found(const YamlNode& node) const;
   Diagnostics& diagnostics_;
 };
 

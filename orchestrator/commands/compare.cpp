@@ -58,6 +58,10 @@ struct Sides {
 };
 
 Sides sides_of(const CompareOptions& options) {
+  if (options.file == between_sides)
+    throw Error(ExitCode::bad_experiment,
+                "compare: nothing stands before --: the nights before are named there",
+                "compare A1 A2 -- B1 B2; of single nights: compare A B");
   Sides sides{{options.file}, {}};
   const auto part = std::find(options.others.begin(), options.others.end(), between_sides);
   if (part == options.others.end()) {

@@ -253,11 +253,13 @@ const Registered<CommandKind> doctor(
      .needs_rights = true,
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<DoctorOptions>();
-       app.add_flag(
+       const auto self = app.add_flag(
            "--self", options->self,
            "measures what this program's own sampling draws: reads all probes as in a night, a tenth as "
            "often, and not at all, by turns; leave the machine alone meanwhile");
-       app.add_option("--lasts", options->lasts, "of --self: about so long")->type_name("DURATION");
+       app.add_option("--lasts", options->lasts, "of --self: about so long")
+           ->type_name("DURATION")
+           ->needs(self);
        return declared(app, options, doctor_command);
      }});
 

@@ -9,6 +9,22 @@
 #include "results/page/page_shell.hpp"
 
 namespace dvfs_plan {
+namespace {
+
+// What SQLite keeps beside a database by name: it takes such a file for its own, and empties or removes it.
+void refuse_what_sqlite_keeps_beside(const std::string& output, const char* option) {
+  for (const std::string_view ending : {"-wal", "-shm", "-journal"}) {
+    if (!output.ends_with(ending)) continue;
+    const std::string database = output.substr(0, output.size() - ending.size());
+    std::error_code none;
+    if (std::filesystem::is_regular_file(database, none))
+      throw Error(ExitCode::bad_experiment,
+                  fmt::format("{} {} is what SQLite keeps beside {}", option, output, database),
+                  "name another file");
+  }
+}
+
+}  // namespace
 
 void refuse_the_result_itself(const std::string& output, const char* option, const std::string& result) {
   std::error_code ignored;
@@ -18,6 +34,7 @@ void refuse_the_result_itself(const std::string& output, const char* option, con
 }
 
 void refuse_what_is_no_page(const std::string& output, const char* option) {
+  refuse_what_sqlite_keeps_beside(output, option);
   std::error_code none;
   if (output.empty() || !std::filesystem::exists(output, none) ||
       !std::filesystem::is_regular_file(output, none) || is_page(output))
@@ -27,6 +44,7 @@ void refuse_what_is_no_page(const std::string& output, const char* option) {
 }
 
 void refuse_a_result_or_an_experiment(const std::string& output, const char* option) {
+  refuse_what_sqlite_keeps_beside(output, option);
   std::error_code none;
   if (output.empty() || !std::filesystem::is_regular_file(output, none)) return;
   std::string head(16, '\0');
@@ -40,6 +58,7 @@ void refuse_a_result_or_an_experiment(const std::string& output, const char* opt
 }
 
 void refuse_what_is_no_table(const std::string& output, const char* option) {
+  refuse_what_sqlite_keeps_beside(output, option);
   std::error_code none;
   if (output.empty() || !std::filesystem::is_regular_file(output, none) ||
       std::filesystem::file_size(output, none) == 0)

@@ -241,6 +241,18 @@ TEST(Parse, FaultsOfObjectivesAndConditions) {
 TEST(Parse, WhatIsWantedIsSaidOfListsAndOfWordsToo) {
   EXPECT_EQ(faults(with("settle: [1 s, 2 s]\n")),
             "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found a list\n");
+  EXPECT_EQ(faults(with("budget: [1]\n")),
+            "sweep.yaml:2:9: error: 'budget' must be a time such as 8 h or a number of trials such as '60 "
+            "trials'; found a list\n");
+  EXPECT_EQ(faults(with("budget: {trials: [1]}\n")),
+            "sweep.yaml:2:18: error: 'budget' must be a time such as 8 h or a number of trials such as '60 "
+            "trials'; found a list\n");
+  EXPECT_EQ(faults(with("search: {method: adaptive, at most: {a: 1}}\n")),
+            "sweep.yaml:2:37: error: 'at most' in 'search' must be a number of trials of each scenario such "
+            "as '40 trials', at most 500; found a map\n");
+  EXPECT_EQ(faults(with("conditions: {gpu processes: [flag]}\n")),
+            "sweep.yaml:2:29: error: 'gpu processes' (of others, on a board that is used) must be refuse or "
+            "flag; found a list\n");
   EXPECT_EQ(faults(with("conditions: {idle: nonee}\n")),
             "sweep.yaml:2:20: error: 'idle' (or none) must be a time such as 500 ms; found 'nonee' (did you "
             "mean 'none'?)\n");
@@ -331,6 +343,9 @@ TEST(Parse, Axes) {
 TEST(Parse, Metrics) {
   EXPECT_EQ(faults("workloads: [{name: w, command: [x], metrics: [line]}]\n"),
             "sweep.yaml:1:47: error: unknown metric form 'line' (did you mean 'lines'?)\n");
+  EXPECT_EQ(faults("workloads: [{name: w, command: [x], metrics: [[lines]]}]\n"),
+            "sweep.yaml:1:47: error: a metric must be 'lines', 'json', {name, regex, unit} or {name, json, "
+            "unit, file}; found a list\n");
   EXPECT_EQ(faults("workloads: [{name: w, command: [x], metrics: [{name: r, regex: 'a(b'}]}]\n"),
             "sweep.yaml:1:64: error: metric 'r': missing ): a(b (RE2 syntax)\n");
   EXPECT_EQ(faults("workloads: [{name: w, command: [x], metrics: [{name: r, regex: 'ab'}]}]\n"),

@@ -92,6 +92,16 @@ TEST(Axis, EveryWayToNameValues) {
               ElementsAre("850 MHz"));  // continuous: anything within
 }
 
+TEST(Axis, TheNearestOfAValueBeyondWhatIsOfferedIsTold) {
+  EXPECT_EQ(plain("axes: {cpu.frequency: {values: [1.9 GHz, 2 GHz], nearest: true}}").faults, "");
+  EXPECT_EQ(plain("axes: {cpu.frequency: {values: [1 GHz, 900 MHz], nearest: true}}").faults,
+            "sweep.yaml:2:40: warning: axis 'cpu.frequency': 900 MHz lies below the lowest that this machine "
+            "offers; 1 GHz is taken (nearest)\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: {values: [1.9 GHz, 9 GHz], nearest: true}}").faults,
+            "sweep.yaml:2:42: warning: axis 'cpu.frequency': 9 GHz lies above the highest that this machine "
+            "offers; 3 GHz is taken (nearest)\n");
+}
+
 TEST(Axis, AValueTheMachineDoesNotOfferNamesItsNeighbours) {
   EXPECT_EQ(plain("axes: {cpu.frequency: [1.9 GHz]}").faults,
             "sweep.yaml:2:24: error: axis 'cpu.frequency': this machine does not offer 1.9 GHz; its "

@@ -734,6 +734,8 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
                 (("--lasts", "10s"), 3, "error: doctor --self: there is no probe here\n  hint: `dvfs-plan doctor` says what is missing\n")):
             said = self.call("doctor", "--self", *arguments, "--sysfs-root", str(root))
             self.assertEqual((said.returncode, said.stderr), (code, error))
+        alone = self.call("doctor", "--lasts", "10s", "--sysfs-root", str(root))
+        self.assertEqual((alone.returncode, alone.stderr), (2, "--lasts requires --self\nRun with --help for more information.\n"))
         chip = root / "sys/class/hwmon/hwmon0"
         chip.mkdir(parents=True)
         (chip / "name").write_text("board\n")

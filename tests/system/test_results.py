@@ -338,6 +338,10 @@ class Results(unittest.TestCase):
             for name in (other, self.folder / "night.yaml"):
                 said = self.call(*command, name)
                 self.assertEqual((said.returncode, said.stderr), (2, f"error: --html {name} is there, and no page of dvfs-plan\n  hint: name another file\n"))
+        for command in (("report", file, "--html"), ("compare", file, file, "--html"), ("export", file, "--output"), ("index", self.folder, "--html")):
+            said = self.call(*command, f"{other}-wal")
+            self.assertEqual((said.returncode, said.stderr), (2, f"error: {command[-1]} {other}-wal is what SQLite keeps beside {other}\n  hint: name another file\n"))
+            self.assertFalse(pathlib.Path(f"{other}-wal").exists())
         for name, what in ((other, "a result"), (self.folder / "night.yaml", "an experiment")):
             said = self.call("export", file, "--output", name)
             self.assertEqual((said.returncode, said.stderr), (2, f"error: --output {name} is there, and {what}\n  hint: name another file\n"))
@@ -600,6 +604,9 @@ settle: 0 s
                 self.assertEqual((result.returncode, result.stdout), (2, ""))
                 self.assertRegex(result.stderr, r"^error: compare: a\.sqlite and copy\.sqlite have trials in common \(the first is w n=\d #1( first)?\): they are one night, "
                                  r"or one grew out of a copy of the other\n  hint: name each night once; of two single nights: compare A B\n$")
+        result = self.call("compare", "--", "a.sqlite", "b.sqlite")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", "error: compare: nothing stands before --: the nights before are named there\n"
+                                                                                    "  hint: compare A1 A2 -- B1 B2; of single nights: compare A B\n"))
         self.assertRegex(self.call("compare", "a.sqlite", "copy.sqlite").stdout, r"\nwarning: the two have trials in common")
         self.assertNotIn("in common", self.call("compare", "a.sqlite", "b.sqlite").stdout)
         result = self.call("compare", "--fail-if-worse", "2%", "a.sqlite", "copy.sqlite")

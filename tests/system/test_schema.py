@@ -34,6 +34,9 @@ GOOD = [
     W + 'probes: [{name: m, command: [cat], every: 1 s, channels: {p: {unit: W, domain: system, averages over: 1 s}}}]\n',
     W + "probes: []\nobjective: time\n",
     W + "search: golden\n",
+    # What YAML reads as a number is a name as it is written.
+    'name: 2024\ndescription: 7\nresult: 2024\nworkloads: [{name: 1, folder: ., command: ["true"], metrics: [{name: 99, json: /a, file: 5}]}]\n',
+    'workloads: [{name: w, command: ["true"]}]\nservices: [{name: 8080, command: [sleep, "9"]}]\n',
     'workloads: [{name: w, command: ["true"], metrics: [{name: p, json: /a/b, unit: ms, file: r.json}, {name: q, json: /a/0}]}]\n',
     W + 'services: [{name: s, command: [sleep, "9"], ready: {port: 8080, within: 5 s}, warm up: 2 s, grace: 1 s}]\n',
     WN + 'axes: {n: [1, 2]}\nservices: [{name: s, shell: "sleep {n}", ready: {line: up}, warm up: [sleep, "0"], environment: {A: 1}, folder: .}]\n',
