@@ -499,6 +499,18 @@ std::vector<std::string> Store::sensor_lines() {
                                           : fmt::format("{} and {} differ by {:+.2f} %", pairs.text(0),
                                                         pairs.text(1), 100 * (pairs.real(3) - 1)));
   }
+  Statement machines = database_.prepare(
+      "SELECT r.node, (SELECT count(DISTINCT r.node) FROM session s JOIN block_run r ON r.id = "
+      "s.block_run_id "
+      "WHERE NOT s.recheck) AS machines FROM session s JOIN block_run r ON r.id = s.block_run_id WHERE s.id "
+      "= "
+      "(SELECT max(session_id) FROM sensor_audit WHERE session_id IN (SELECT id FROM session WHERE NOT "
+      "recheck)) AND machines > 1");
+  if (machines.step())
+    lines.push_back(
+        fmt::format("these are those of {}, one of {} machines; `dvfs-plan sql RESULT 'select * from "
+                    "sensors'` has all",
+                    machines.text(0), machines.integer(1)));
   return lines;
 }
 

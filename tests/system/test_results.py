@@ -577,6 +577,7 @@ settle: 0 s
                 self.assertEqual((merged.returncode, merged.stderr), (0, ""))
                 report = json.loads(self.call("report", f"of-{first}.sqlite", "--json").stdout)
                 self.assertEqual(report["scenarios"][0]["objective"], first)
+                self.assertEqual(report["sensors"][1:], ["these are those of right, one of 2 machines; `dvfs-plan sql RESULT 'select * from sensors'` has all"])
                 counted = [trial for trial in report["trials"] if trial["counts"]]
                 self.assertGreater(len(counted), 3)
                 for trial in counted:
