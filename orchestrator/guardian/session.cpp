@@ -318,6 +318,13 @@ class Session {
     }
   }
 
+  // The process that the client names as its own; 0: it is no child of the client's as the kernel has it (in a container of his
+  // own a number means something else).
+  pid_t child_of_client(const std::string& number) const {
+    const auto named = static_cast<pid_t>(std::strtol(number.c_str(), nullptr, 10));
+    return parent_of(named) == client_.pid ? named : 0;
+  }
+
   // False: it is not to be answered any more.
   bool answer(const Message& message) {
     const std::string& kind = message.kind;
@@ -338,16 +345,13 @@ class Session {
     if (kind == "set") return answer_set(message);
     if (kind == "restore") return answer_restore();
     if (kind == "child") {
-      const auto named = static_cast<pid_t>(std::strtol(message.field(0).c_str(), nullptr, 10));
-      const bool of_client = parent_of(named) == client_.pid;  // as of "beside"
-      workload_.child = of_client ? named : 0;
-      workload_.child_started = of_client ? started_at_tick(named).value_or(0) : 0;
+      workload_.child = child_of_client(message.field(0));
+      workload_.child_started = workload_.child == 0 ? 0 : started_at_tick(workload_.child).value_or(0);
       return true;
     }
     if (kind == "beside") {
-      const auto named = static_cast<pid_t>(std::strtol(message.field(0).c_str(), nullptr, 10));
-      // A child of the client's, as the kernel has it: in a container of his own a number means something else.
-      if (parent_of(named) != client_.pid) return true;
+      const pid_t named = child_of_client(message.field(0));
+      if (named == 0) return true;
       own_guardian_ = named;
       own_guardian_started_ = started_at_tick(named).value_or(0);
       return true;
