@@ -182,8 +182,8 @@ void wait_until_stderr_is_read(milliseconds longest, const std::function<bool()>
 void write_answer(std::string_view text) {
   const int error = write_all(STDOUT_FILENO, text);
   if (error == 0 || error == EPIPE) return;
-  throw Error(ExitCode::machine_refuses, system_error_text("write the answer to its end", error),
-              "is the disk full?");
+  throw AnswerNotWritten(ExitCode::machine_refuses, system_error_text("write the answer to its end", error),
+                         "is the disk full?");
 }
 
 bool is_terminal_stdout() {

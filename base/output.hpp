@@ -9,14 +9,19 @@
 #include <optional>
 #include <string_view>
 
+#include "base/error.hpp"
+
 namespace dvfs_plan {
 
 // To be called first: a standard descriptor that we were started without would else be the next file or socket that is opened, and
 // what is printed would go there. It is held as one that nothing can be written to.
 void hold_standard_descriptors();
 void write_stdout(std::string_view text);
-// For commands whose answer is all they are for: throws Error if it could not be written to its end (a full
-// disk); a reader that has gone (`| head`) has what it wanted.
+// An answer that could not be written to its end (a full disk).
+class AnswerNotWritten : public Error {
+  using Error::Error;
+};
+// For commands whose answer is all they are for: throws AnswerNotWritten; a reader that has gone (`| head`) has what it wanted.
 void write_answer(std::string_view text);
 void write_stderr(std::string_view text);
 // For who exits: until what was said is read, or `stop` says so, or so long.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -318,6 +319,8 @@ struct Experiment {
   std::vector<WorkloadSpec> workloads;
   std::vector<ServiceSpec> services;
   std::vector<AxisSpec> axes;
+  // That could not be read, which is told: nothing is said of their names besides.
+  std::set<std::string> faulty_axes;
   std::vector<SysfsKnobSpec> sysfs;
   std::vector<CommandKnobSpec> set;
   std::vector<ExcludeRule> exclude;

@@ -278,6 +278,8 @@ class ExperimentParser {
       if (!check_axis_name(entry)) continue;
       if (auto axis = parse_axis(entry.key, entry.key_mark, *entry.value, read_)) {
         experiment_.axes.push_back(std::move(*axis));
+      } else {
+        experiment_.faulty_axes.insert(entry.key);
       }
     }
   }

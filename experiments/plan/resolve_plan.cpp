@@ -210,6 +210,7 @@ class PlanResolver {
         continue;
       }
       if (name == "instance" && counted) continue;
+      if (plan_.experiment.faulty_axes.contains(name)) continue;  // its own fault is told
       error(raw.mark,
             fmt::format(
                 "{{{}}} names no axis{}; add 'axes: {{{}: [...]}}', or write {{{{{}}}}} for the text itself",

@@ -398,6 +398,7 @@ int check_file(const CheckOptions& options) {
   if (options.rehearse) {
     RunOptions run;
     static_cast<CommonOptions&>(run) = options;
+    run.output = options.output;
     return rehearse(run);
   }
   if (const auto& experiment = of_cluster)

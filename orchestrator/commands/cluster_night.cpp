@@ -823,7 +823,7 @@ class ClusterNight {
     if (!options_.no_html)
       write_page_beside(store, summary, trials, path_,
                         [this](const std::string& line) { progress_.say(line); });
-    write_stdout(options_.json ? json_report(store, summary, trials)
+    write_answer(options_.json ? json_report(store, summary, trials)
                                : terminal_report(summary, trials, text_look()));
     if (!cancelled_.empty()) {
       progress_.say(fmt::format("tasks of job {} were cancelled by somebody; {} submits what is missing",

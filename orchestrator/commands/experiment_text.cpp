@@ -14,11 +14,14 @@
 namespace dvfs_plan {
 namespace {
 
-bool looks_like_a_result(const std::string& file) {
-  constexpr std::string_view magic = "SQLite format 3";
-  std::string start(magic.size(), '\0');
+// What kind of a database it is; empty: it is none. Ours bear "dvfp" where SQLite's format has whose a file is (fileformat2.html, 1.3).
+std::string kind_of_database(const std::string& file) {
+  constexpr std::size_t where_whose = 68;
+  constexpr std::string_view magic = "SQLite format 3", ours = "dvfp";
+  std::string start(where_whose + ours.size(), '\0');
   std::ifstream(file, std::ios::binary).read(start.data(), static_cast<std::streamsize>(start.size()));
-  return start == magic;
+  if (!start.starts_with(magic)) return {};
+  return start.ends_with(ours) ? "result file" : "SQLite database";
 }
 
 }  // namespace
@@ -42,11 +45,11 @@ std::string read_experiment_file(const std::string& file) {
   if (!std::filesystem::is_regular_file(status))
     throw Error(ExitCode::bad_experiment, fmt::format("{} is not a file", printable(file)),
                 "give the experiment's YAML file");
-  if (looks_like_a_result(file)) {
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("{} is a result file, not an experiment", printable(file)),
-                fmt::format("dvfs-plan report {}", shell_quote(file)));
-  }
+  if (const std::string kind = kind_of_database(file); !kind.empty())
+    throw Error(ExitCode::bad_experiment, fmt::format("{} is a {}, not an experiment", printable(file), kind),
+                kind == "result file" ? fmt::format("dvfs-plan report {}",
+                                                    shell_quote(file.starts_with('-') ? "./" + file : file))
+                                      : std::string("give the experiment's YAML file"));
   std::ifstream stream(file, std::ios::binary);
   // One byte more than may be read: a longer file is refused by its size, not read whole.
   std::string text((1U << 20) + 1, '\0');

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
@@ -213,11 +214,20 @@ int merge_command(const MergeOptions& options) {
     throw;
   }
   std::filesystem::rename(unfinished, options.output);
+  const int stay = std::accumulate(results.begin(), results.end(), 0,
+                                   [](int sum, Store& one) { return sum + trials_of_rechecks(one); });
+  if (options.json) {
+    const nlohmann::ordered_json json{{"result", options.output},
+                                      {"results", files.size()},
+                                      {"finished_trials", merged.finished},
+                                      {"planned_trials", merged.planned},
+                                      {"recheck_trials_left_out", stay}};
+    write_answer(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    return static_cast<int>(ExitCode::done);
+  }
   write_answer(fmt::format("{} of {} trials of {} results are in {}\n", merged.finished, merged.planned,
                            files.size(), options.output));
-  if (const int stay = std::accumulate(results.begin(), results.end(), 0,
-                                       [](int sum, Store& one) { return sum + trials_of_rechecks(one); });
-      stay > 0)
+  if (stay > 0)
     write_answer(fmt::format("{} of rechecks {} in {} own files: a recheck is of one machine's answer\n",
                              counted(stay, "trial"), stay == 1 ? "stays" : "stay",
                              stay == 1 ? "its" : "their"));

@@ -159,12 +159,22 @@ class Recheck : public RunPart {
     }
     const Summary night = summary_of(store, all);
     const auto rows = judge_recheck(night, all, again);
-    // First of all it is said: what follows may find a full disk.
+    // First of all it is said: what follows may find a full disk. Where it cannot be said it is kept all the same.
     std::string text = recheck_text(night, rows);
     for (const std::string& difference : differences_)
       text += fmt::format("since then: {}\n", printable(difference));
-    write_answer(options_.json ? recheck_json(rows) : wrapped(text, answer_columns()));
-    keep(store, rows, all);
+    std::optional<AnswerNotWritten> unsaid;
+    try {
+      write_answer(options_.json ? recheck_json(rows) : wrapped(text, answer_columns()));
+    } catch (const AnswerNotWritten& error) {
+      unsaid = error;
+    }
+    const bool kept = keep(store, rows, all);
+    if (unsaid)
+      throw Error(unsaid->code(), unsaid->what(),
+                  fmt::format("{} {}", unsaid->hint(),
+                              kept ? "What was found is kept: dvfs-plan report " + shell_quote(file_)
+                                   : "What was found is lost; what was run is kept"));
     if (how == RunEnd::interrupted) {
       write_stderr(fmt::format(
           "dvfs-plan: interrupted; the settings are as before{}, and what was run is kept\n", but));
@@ -211,18 +221,22 @@ class Recheck : public RunPart {
     return facts.find(std::string(begin) + (std::filesystem::path(folder) / way).lexically_normal().string());
   }
 
-  void keep(Store& store, const std::vector<RecheckRow>& rows, const std::vector<TrialRow>& trials) const {
+  // Whether it is.
+  bool keep(Store& store, const std::vector<RecheckRow>& rows, const std::vector<TrialRow>& trials) const {
+    bool kept = true;
     try {
       store.write_rechecks(rows);
       store.seal();
     } catch (const Error& error) {
+      kept = false;
       write_stderr(fmt::format("warning: what was found could not be kept in {}: {}\n", file_, error.what()));
     }
-    if (options_.no_html) return;
+    if (options_.no_html) return kept;
     write_page_beside(store, summary_of(store, trials), trials, store.path().empty() ? file_ : store.path(),
                       [this](const std::string& line) {
                         if (!options_.quiet) write_stderr(fmt::format("dvfs-plan: {}\n", line));
                       });
+    return kept;
   }
 
   void look_at(Store& store) {

@@ -36,7 +36,7 @@ int registered_command(const CommonOptions&) {
   for (const CommandKind* kind : Registered<CommandKind>::all()) {
     if (!kind->hidden) json["commands"].push_back({{"name", kind->name}, {"what", kind->what}});
   }
-  write_stdout(json.dump(1) + "\n");
+  write_answer(json.dump(1) + "\n");
   return 0;
 }
 

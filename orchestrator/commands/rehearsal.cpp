@@ -12,6 +12,7 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/run/brake.hpp"
 #include "results/report/amounts.hpp"
@@ -73,7 +74,10 @@ class Rehearsal : public RunPart {
 
   std::string file() const override { return folder_.path() + "/rehearsal.sqlite"; }
   std::string energy_source() const override { return {}; }
-  void require(const Plan& plan, const std::map<std::string, std::string>&) override { plan_ = &plan; }
+  void require(const Plan& plan, const std::map<std::string, std::string>&) override {
+    plan_ = &plan;
+    result_path(options_.output, plan.experiment);  // where the night could not write, it fails here
+  }
   std::unique_ptr<Strategy> strategy(StrategyRequest request, Interruption&) override {
     return std::make_unique<Listed>(trials_of(request.plan));
   }

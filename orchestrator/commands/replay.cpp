@@ -341,7 +341,7 @@ int replay_command(const ReplayOptions& options) {
   const PlayOptions play_options = play_options_of(options, constrained);
   const auto landscapes = landscapes_of(options, objective);
   const auto all = play_all(landscapes, options, play_options);
-  write_stdout(options.json ? replay_json(all, options, play_options)
+  write_answer(options.json ? replay_json(all, options, play_options)
                             : replay_text(all, options, play_options, constrained));
   return 0;
 }

@@ -61,9 +61,9 @@ int restore(const RestoreOptions& options) {
                                 {"left", outcome ? outcome->left : 0},
                                 {"problem", nullptr},
                                 {"hint", nullptr}};
-    write_stdout(fmt::format("{}\n", json.dump(2)));
+    write_answer(fmt::format("{}\n", json.dump(2)));
   } else if (!outcome) {
-    write_stdout(!options.state_folder.empty()
+    write_answer(!options.state_folder.empty()
                      ? fmt::format("there is nothing to restore: no sweep left a journal in {}\n",
                                    options.state_folder)
                  : ::geteuid() != 0 ? std::string("there is nothing of yours to restore\n")
@@ -71,16 +71,16 @@ int restore(const RestoreOptions& options) {
                      ? std::string("there is nothing to restore: no sweep left a journal here or in a home\n")
                      : std::string("there is nothing of root's to restore\n"));
   } else {
-    write_stdout(counts_text(*outcome) + "\n");
-    for (const std::string& note : outcome->notes) write_stdout(fmt::format("note: {}\n", note));
+    write_answer(counts_text(*outcome) + "\n");
+    for (const std::string& note : outcome->notes) write_answer(fmt::format("note: {}\n", note));
   }
   if (!options.json) {
-    for (const std::string& one : of_users) write_stdout(fmt::format("note: {}\n", one));
+    for (const std::string& one : of_users) write_answer(fmt::format("note: {}\n", one));
   }
-  if (hidden && !options.json) write_stdout(fmt::format("note: {}\n", unknown));
+  if (hidden && !options.json) write_answer(fmt::format("note: {}\n", unknown));
   if (!outcome && !options.json && options.state_folder.empty() && std::getenv("XDG_STATE_HOME") == nullptr &&
       ::geteuid() != 0)
-    write_stdout(fmt::format(
+    write_answer(fmt::format(
         "note: it was looked for in {}; a run with an XDG_STATE_HOME of its own kept its record there\n",
         default_state_folder()));
   return static_cast<int>(ExitCode::done);

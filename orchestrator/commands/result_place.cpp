@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <climits>
 
 #include <algorithm>
@@ -9,7 +13,9 @@
 #include <map>
 #include <set>
 
+#include "base/acting_as.hpp"
 #include "base/error.hpp"
+#include "base/invoking_user.hpp"
 #include "base/text.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "results/page/page_shell.hpp"
@@ -29,6 +35,14 @@ std::string result_path(const std::string& output, const Experiment& experiment)
     throw Error(ExitCode::machine_refuses,
                 fmt::format("result file {}: its folder: {}", path, error.message()),
                 "make the folder, or choose another place with --output");
+  const ActingAs owner(invoking_owner());
+  if (!std::filesystem::exists(path, error) &&
+      ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    throw Error(
+        ExitCode::machine_refuses,
+        system_error_text("create result file " + (folder / std::filesystem::path(path).filename()).string(),
+                          errno),
+        "choose another place with --output");
   return (folder / std::filesystem::path(path).filename()).string();
 }
 

@@ -157,6 +157,8 @@ void ask(const SqlOptions& options, Store& store, const std::string& file, const
       rows.csv(s, file);
     else
       rows.table(s, file);
+  } catch (const AnswerNotWritten&) {
+    throw;
   } catch (const StoreBusy&) {
     throw;
   } catch (const StoreDamaged&) {

@@ -249,6 +249,16 @@ class Restorer {
 
 }  // namespace
 
+std::set<std::string> may_be_held_by_daemons(const std::vector<SavedSetting>& settings, SettingAccess& access,
+                                             const AppliedByUs* applied) {
+  std::set<std::string> held;
+  for (const SavedSetting& setting : settings) {
+    if ((applied == nullptr || applied->contains(setting.path)) && access.at(setting.path).is_command())
+      held.insert(setting.path);
+  }
+  return held;
+}
+
 RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, SettingAccess& access,
                                 const KnownApplied& known) {
   return Restorer(access, known).run(settings);

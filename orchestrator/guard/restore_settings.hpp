@@ -48,6 +48,11 @@ struct KnownApplied {
   }
 };
 
+// Of a run that was cut off: what programs of the user's set. A daemon that one of them started may hold the value, and ends with the run: what
+// is read, before it ends or afterwards, is no proof. `applied` nullptr: what was set is not known.
+std::set<std::string> may_be_held_by_daemons(const std::vector<SavedSetting>& settings, SettingAccess& access,
+                                             const AppliedByUs* applied);
+
 // Each setting by itself: one that fails keeps no other from being put back. What fails is tried again
 // after the rest, since an attribute may depend on another (a limit on its pair, a preference on the
 // governor). Where it is not known what was set there (a journal of an earlier version, a setter that was killed half way) it is put

@@ -210,9 +210,15 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   AppliedOnDisk on_disk;
   if (ours) note_begin(folder, *ours, settings, access, on_disk);
   const auto note_back = [&](const std::string& path) { on_disk.note_back(folder, path); };
-  RestoreOutcome outcome = restore_settings(
-      settings, access,
-      ours ? KnownApplied{&ours->applied, &ours->unsettled, note_back, &ours->unshown} : KnownApplied{});
+  KnownApplied known;
+  std::set<std::string> unshown;
+  if (ours) {
+    known = {&ours->applied, &ours->unsettled, note_back};
+    unshown = ours->unshown;
+  }
+  if (!rebooted) unshown.merge(may_be_held_by_daemons(settings, access, ours ? &ours->applied : nullptr));
+  known.unshown = &unshown;
+  RestoreOutcome outcome = restore_settings(settings, access, known);
   if (ours) tell_what_was_overwritten(*ours, outcome);
   if (!outcome.complete()) on_disk.note_failures(folder, journal->run, outcome);
   // After a reboot a setting whose file is gone went with its driver: there is nothing to put back.

@@ -705,9 +705,14 @@ class Session {
       applied_on_disk_.note_back(*folder_, path);
       back.insert(path);
     };
+    std::set<std::string> unshown = writer_.unshown();
+    unshown.insert(held_by_daemons_.begin(), held_by_daemons_.end());
     RestoreOutcome outcome =
-        restore_settings(saved_, access, {&writer_.applied(), nullptr, note_back, &writer_.unshown()});
-    for (const std::string& path : back) writer_.is_back(path);
+        restore_settings(saved_, access, {&writer_.applied(), nullptr, note_back, &unshown});
+    for (const std::string& path : back) {
+      writer_.is_back(path);
+      held_by_daemons_.erase(path);
+    }
     // What a program left that failed half way is no change by somebody else, the next time that we try.
     for (const RestoreOutcome::Failure& one : outcome.failures)
       writer_.note_ours(one.setting.path, one.found);
@@ -747,6 +752,8 @@ class Session {
     int code = 0;
     std::string said;
     try {
+      if (was_cut_off)
+        held_by_daemons_ = may_be_held_by_daemons(saved_, writer_.access(), &writer_.applied());
       // First of all, whatever its processes do.
       const RestoreOutcome first = was_cut_off ? put_back(false) : RestoreOutcome{};
       // Its direct child got SIGKILL with it; its group and its daemons did not.
@@ -833,6 +840,8 @@ class Session {
   std::int64_t own_guardian_started_ = 0;
   std::vector<SavedSetting> saved_;
   std::set<std::string> paths_;  // of what is saved
+  std::set<std::string>
+      held_by_daemons_;        // perhaps, that end with a run that was cut off (may_be_held_by_daemons)
   AppliedByUs files_applied_;  // of what the kernel changes by each other, which is put back whatever it says
   AppliedOnDisk applied_on_disk_;
   GuardNote note_;

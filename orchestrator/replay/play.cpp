@@ -143,7 +143,14 @@ Play play_one_by_one(const Landscape& landscape, const PlayOptions& options, Lan
   plan.experiment.search.regret = options.stop_regret;
   plan.experiment.search.confidence = options.confidence;
   // Without a model the reference of each block tells nothing of where the best is.
-  if (!kind.by_model) plan.experiment.conditions.references = false;
+  if (!kind.by_model) {
+    plan.experiment.conditions.references = false;
+    const auto& constraints = plan.experiment.objective.constraints;
+    if (std::none_of(constraints.begin(), constraints.end(),
+                     [](const ConstraintSpec& one) { return one.name == "slowdown"; })) {
+      for (PlanPoint& point : plan.points) point.reference = false;
+    }
+  }
   const auto strategy = kind.make({plan, prior});
   History history;
   Means means(landscape);

@@ -164,7 +164,12 @@ class CommandSetting : public Setting {
   }
   Written put_back(const std::string& value) override {
     ProgramAnswer answer;
-    return {run(with_value(restoring(), value), answer, false)};
+    Written written{run(with_value(restoring(), value), answer, false)};
+    if (!written.problem.empty() && programs_.folder != "/" && folders().now(programs_.folder) == "/")
+      written.problem +=
+          fmt::format("; the folder of the experiment, {}, is gone: if it was renamed, give it its name back",
+                      programs_.folder);
+    return written;
   }
   bool exists() override { return missing().empty(); }
   std::string absent_because() override { return missing(); }
@@ -198,8 +203,10 @@ class CommandSetting : public Setting {
 
   // A program that lies in a folder which was moved away is where that is now.
   std::vector<std::string> moved(std::vector<std::string> argv, const std::string& folder) const {
-    if (folder != programs_.folder && folder != "/" && argv.front().starts_with(programs_.folder + "/"))
-      argv.front().replace(0, programs_.folder.size(), folder);
+    // That of a file in the current folder is kept with a '/' at its end.
+    const std::string was = programs_.folder.ends_with('/') ? programs_.folder : programs_.folder + "/";
+    if (folder != programs_.folder && folder != "/" && argv.front().starts_with(was))
+      argv.front().replace(0, was.size(), folder.ends_with('/') ? folder : folder + "/");
     return argv;
   }
 

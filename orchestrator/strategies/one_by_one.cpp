@@ -120,7 +120,10 @@ std::optional<PlannedTrial> OneByOne::propose(const History& history) {
   if (!turn) return std::nullopt;
   if (past_[*turn].in_block[block] >= trials_of_search_block) ++block;
   const auto candidates = candidates_of(*turn);
-  const auto due = reference_due(*turn, candidates, block);
+  auto due = reference_due(*turn, candidates, block);
+  const bool is_last = past_[*turn].trials + 1 >= most_trials(*turn);
+  if (!due && owes_reference(*turn, candidates) && (is_last || is_enough(*turn, candidates, history)))
+    due = surface_.reference[*turn];
   const int point = due ? *due : choose(*turn, candidates, history);
   const bool opens = past_[*turn].in_block[block] == 0;
   const bool reference = opens && options_.references && point == surface_.reference[*turn];
@@ -137,7 +140,15 @@ bool OneByOne::is_finished(std::size_t s, const History& history) {
   // Without it no slowdown is known, and so no setting can be named.
   const bool is_known = reference >= 0 && past_of(reference).counted > 0;
   if (needs_reference_ && !is_known && (reference < 0 || hopeless_.contains(reference))) return true;
-  return is_enough(s, candidates, history);
+  return is_enough(s, candidates, history) && !owes_reference(s, candidates);
+}
+
+// What is saved is told against it: a search that found what it sought without it runs it once.
+bool OneByOne::owes_reference(std::size_t s, const std::vector<int>& candidates) const {
+  const int reference = surface_.reference[s];
+  return scenarios_[s].size() > 1 &&
+         std::find(candidates.begin(), candidates.end(), reference) != candidates.end() &&
+         past_of(reference).runs == 0;
 }
 
 // The reference, where the block has none yet or no slowdown is known without it.

@@ -69,6 +69,7 @@ class OneByOne : public Strategy {
   std::optional<PlannedTrial> rerun(const History& history, int position) const;
   PlannedTrial with_idle(int point, int block, int position, TrialRole role, const History& history) const;
   bool is_finished(std::size_t s, const History& history);
+  bool owes_reference(std::size_t s, const std::vector<int>& candidates) const;
   std::optional<int> reference_due(std::size_t s, const std::vector<int>& candidates, int block) const;
   bool affordable(const History& history) const;
 

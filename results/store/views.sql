@@ -8,7 +8,7 @@
 --| per_metric: the metric that counts units of work; NULL: per run of the command
 --| energy_source: the domains whose sum is a trial's energy: 'package-0 + dram-0'; NULL: none
 --| seed: of the shuffle, unsigned 64 bit in decimal; as the experiment asks now (view `growths` says where that changed: what ran before was shuffled by the former one)
---| planned_trials: of workloads, in the first blocks; of an adaptive search the most there can be. Of an experiment that changed also those that it would not ask for any more and that are there
+--| planned_trials: of workloads, in the first blocks; of an adaptive search the most there can be. Where `repeat` was made smaller also those of the blocks that are there; of values that were taken away none
 --| finished_trials: of workloads, reruns of one place of a block apart; may be more than are planned where a strategy adds blocks
 --| concluded: 1: what is concluded (best, points, drift and the like) is of all trials in the file; 0: of those up to the end of the last block, while a night is under way or was killed. `dvfs-plan sql` and `report` always know of all
 --| plan_hash: SHA-256 of all that decides what is run

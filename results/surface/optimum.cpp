@@ -124,7 +124,8 @@ OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<Su
   const ShapeMatrices shapes = shape_matrices(prior);
   const auto drawn = [&](const SurfacePrior& expected, const MatrixXd& of, const Observations& data,
                          std::uint64_t seed) {
-    return draw_quantity(question.grid, question.scenario, expected, of, data, draws, seed);
+    return draw_quantity_in_order(question.order, question.grid, question.scenario, expected, of, data, draws,
+                                  seed);
   };
   // The two know nothing of each other: each on a CPU of its own.
   std::future<QuantityDraws> of_the_power;
@@ -226,8 +227,8 @@ MatrixXd OptimumModel::Draws::of(const ConstraintSpec& constraint, const Surface
     return values;
   }
   for (double& y : data.y) y /= spread;
-  return spread * draw_quantity(question.grid, question.scenario, prior_of_metric(), {}, data,
-                                static_cast<int>(objective.cols()), seed)
+  return spread * draw_quantity_in_order(question.order, question.grid, question.scenario, prior_of_metric(),
+                                         {}, data, static_cast<int>(objective.cols()), seed)
                       .draws;
 }
 

@@ -40,6 +40,9 @@ struct SurfaceQuestion {
   ObjectiveSpec objective;
   std::vector<int> scenario;   // of each point
   std::vector<int> reference;  // of each scenario, index of the point; -1: none
+  // Points in an order that says nothing of how they are listed (a file that grew lists them otherwise than its plan): by it all is drawn, so
+  // that the same trials say the same. Empty: as they are listed.
+  std::vector<int> order = {};
 };
 
 struct Optimum {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "results/statistics/groups.hpp"
 #include "results/trial/unequal_work.hpp"
@@ -35,11 +36,31 @@ bool competes(std::span<const SurfacePoint> points, const std::vector<int>& scen
   return false;
 }
 
+bool is_before(const std::optional<AxisValue>& a, const std::optional<AxisValue>& b) {
+  if (!a || !b) return !a && b;
+  if (a->number && b->number && *a->number != *b->number) return *a->number < *b->number;
+  return a->text < b->text;
+}
+
+// By scenario's name and by values.
+std::vector<int> order_of(std::span<const SurfacePoint> points) {
+  std::vector<int> order(points.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int i, int k) {
+    const SurfacePoint &a = points[static_cast<std::size_t>(i)], &b = points[static_cast<std::size_t>(k)];
+    if (a.scenario != b.scenario) return a.scenario < b.scenario;
+    return std::lexicographical_compare(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
+                                        is_before);
+  });
+  return order;
+}
+
 }  // namespace
 
 SurfaceQuestion surface_question(std::span<const SurfacePoint> points, const ObjectiveSpec& objective) {
   SurfaceQuestion question;
   question.objective = objective;
+  question.order = order_of(points);
   std::map<std::string, int> scenarios;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto next = static_cast<int>(scenarios.size());

@@ -169,4 +169,57 @@ QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& sc
   return result;
 }
 
+namespace {
+
+// Numbers in the order in which they are first met.
+class Renumbered {
+ public:
+  int of(int old) { return numbers_.emplace(old, static_cast<int>(numbers_.size())).first->second; }
+  const std::map<int, int>& all() const { return numbers_; }
+
+ private:
+  std::map<int, int> numbers_;
+};
+
+}  // namespace
+
+QuantityDraws draw_quantity_in_order(const std::vector<int>& order, const SettingsGrid& grid,
+                                     const std::vector<int>& scenario, const SurfacePrior& prior,
+                                     const MatrixXd& shapes, const Observations& data, int count,
+                                     std::uint64_t seed) {
+  if (order.empty()) return draw_quantity(grid, scenario, prior, shapes, data, count, seed);
+  SettingsGrid ordered_grid;
+  ordered_grid.axes = grid.axes;
+  std::vector<int> ordered_scenario, place(order.size());
+  std::vector<Renumbered> words(grid.axes.size());
+  Renumbered scenarios;
+  MatrixXd ordered_shapes(shapes.rows(), shapes.cols());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto old = static_cast<std::size_t>(order[i]);
+    place[old] = static_cast<int>(i);
+    ordered_scenario.push_back(scenarios.of(scenario[old]));
+    std::vector<int> cells = grid.cells[old];
+    for (std::size_t a = 0; a < cells.size(); ++a) {
+      if (!grid.axes[a].ordered) cells[a] = words[a].of(cells[a]);
+    }
+    ordered_grid.cells.push_back(std::move(cells));
+    if (shapes.rows() > 0) ordered_shapes.row(static_cast<Index>(i)) = shapes.row(order[i]);
+  }
+  Observations ordered_data = data;
+  for (int& point : ordered_data.point) point = place[static_cast<std::size_t>(point)];
+  const QuantityDraws drawn =
+      draw_quantity(ordered_grid, ordered_scenario, prior, ordered_shapes, ordered_data, count, seed);
+  QuantityDraws result = drawn;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    result.draws.row(order[i]) = drawn.draws.row(static_cast<Index>(i));
+  for (const auto& [old, now] : scenarios.all()) {
+    result.misfit[static_cast<std::size_t>(old)] = drawn.misfit[static_cast<std::size_t>(now)];
+    result.used_shapes[static_cast<std::size_t>(old)] = drawn.used_shapes[static_cast<std::size_t>(now)];
+  }
+  for (QuantityDraws::OfNodes& some : result.of_nodes) {
+    for (int& point : some.points) point = order[static_cast<std::size_t>(point)];
+  }
+  return result;
+}
+
 }  // namespace dvfs_plan

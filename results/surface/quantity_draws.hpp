@@ -35,6 +35,12 @@ QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& sc
                             const SurfacePrior& prior, const Eigen::MatrixXd& shapes,
                             const Observations& data, int count, std::uint64_t seed);
 
+// The same, with the points, the scenarios and the values that are words taken in this order of points (empty: as they are).
+QuantityDraws draw_quantity_in_order(const std::vector<int>& order, const SettingsGrid& grid,
+                                     const std::vector<int>& scenario, const SurfacePrior& prior,
+                                     const Eigen::MatrixXd& shapes, const Observations& data, int count,
+                                     std::uint64_t seed);
+
 // What GPUs and CPUs do before any trial is seen, of log time and log power.
 SurfacePrior prior_of_time();
 SurfacePrior prior_of_power();

@@ -274,7 +274,8 @@ void energy_of_all_running(TrialRecord& trial, const std::map<std::uint32_t, Ene
                            const JudgeInput& input, const Regions& regions) {
   if (input.energy_channels.empty()) return;
   std::vector<Window> windows;
-  for (const Span& span : all_running(trial, regions)) windows.push_back({span.from, span.to});
+  for (const Span& span : all_running(trial, regions))
+    windows.push_back({span.from, span.to, !regions.name.empty()});
   if (windows.empty()) return;
   const auto energy = energy_told_apart(curves, input, windows, true);
   if (!energy) return;
@@ -316,7 +317,7 @@ void energy_of_marks(TrialRecord& trial, const std::map<std::uint32_t, EnergyCur
     double counted = 0;
     for (const Span& span : spans) {
       if (span.from >= *metric.time) break;
-      windows.push_back({span.from, std::min(span.to, *metric.time)});
+      windows.push_back({span.from, std::min(span.to, *metric.time), !regions.name.empty()});
       counted += seconds(windows.back().to - windows.back().from).value();
     }
     metric.counted_s = counted;

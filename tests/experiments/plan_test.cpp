@@ -155,6 +155,14 @@ TEST(Placeholders, NameAnAxisAndAreUsed) {
             "sweep.yaml:2:8: error: axis 'bacth' is used by no workload: put {bacth} into a command\n");
 }
 
+TEST(Placeholders, OfAnAxisThatCannotBeReadItsFaultAloneIsTold) {
+  for (const char* values : {"[]", "[1, null]", "{from: 1, to: 4, step: 1, times: 2}", "{count: 0}"}) {
+    const std::string faults = resolved_with(fmt::format("axes: {{batch: {}}}", values)).faults;
+    EXPECT_EQ(std::count(faults.begin(), faults.end(), '\n'), 1) << faults;
+    EXPECT_TRUE(faults.starts_with("sweep.yaml:2:")) << faults;
+  }
+}
+
 TEST(Workload, ACommandThatDoesNotExist) {
   EXPECT_EQ(resolve("workloads: [{name: w, command: [no-such-command]}]").faults,
             "sweep.yaml:1:33: error: workload 'w': there is no command 'no-such-command' on PATH; give its "

@@ -652,6 +652,33 @@ TEST(Adaptive, TheAnnouncementSaysWhatItWillDo) {
   EXPECT_EQ(make_strategy({night.plan_})->remaining(History()), 60);
 }
 
+// What is saved is told against it. Where blocks need not begin with it, it is run once all the same, within what may be run.
+TEST(Strategies, OneByOneASearchRunsItsReference) {
+  for (const char* method : {"adaptive", "random", "golden"}) {
+    for (int seed = 1; seed <= 20; ++seed) {
+      for (const int most : {3, 8, 30}) {
+        Night night(
+            12,
+            fmt::format("search: {{method: {}, at most: {} trials}}\nseed: {}\nreference: {{sysfs.f: 7}}\n"
+                        "conditions: {{idle: none, references: false}}\n",
+                        method, most, seed),
+            2);
+        night.run([](double x, int w) { return board(x, w == 0 ? 12 : 30); });
+        for (int workload = 0; workload < 2; ++workload) {
+          const auto runs = std::count_if(
+              night.history_.trials().begin(), night.history_.trials().end(),
+              [&](const FinishedTrial& trial) {
+                const PlanPoint& point = night.plan_.points[static_cast<std::size_t>(trial.point)];
+                return point.reference && point.workload == workload && counts_for_its_point(trial.role);
+              });
+          EXPECT_GE(runs, 1) << method << " seed " << seed << " at most " << most << " workload " << workload;
+        }
+        EXPECT_LE(night.trials(), 2 * most);
+      }
+    }
+  }
+}
+
 TEST(RandomSearch, TakesEachSettingOnceBeforeAnyAgainAndAnotherOrderWithAnotherSeed) {
   const Machine machine = [](double x, int) { return board(x, 12); };
   std::vector<std::vector<double>> orders;

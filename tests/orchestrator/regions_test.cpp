@@ -415,6 +415,30 @@ TEST_F(JudgeRegions, TheOnlyRegionIsKnownAsTheTrialIs) {
   EXPECT_GE(*region->half_width_j, *trial_.energy_systematic_j);
 }
 
+// What it took to the value that reached the target is the trial's energy, with the trial's half-width: of a load that began before its mark, too.
+TEST_F(JudgeRegions, WhatItTookToATargetIsKnownAsTheTrialIs) {
+  input_.models[0].update = Seconds{0.1};
+  input_.objective.target = ConstraintSpec{"loss", {}, ConstraintSpec::Relation::at_most, 0.5, {}};
+  for (const int early_ms : {0, 30, 70}) {
+    TrialRecord trial = trial_;
+    trial.readings.clear();
+    const auto joules_at = [&](double t) { return 20 * t + 130 * std::max(t - 2 + early_ms / 1000.0, 0.0); };
+    for (int i = 0; i <= 120; ++i) trial.readings.push_back(at(i * 50 * ms, joules_at(0.1 * (i / 2))));
+    input_.runs = {
+        run_of({{"begin r", 2000}, {"metric loss 0.9", 2800}, {"metric loss 0.4", 3600}, {"end r", 3630}},
+               1000, 5000)};
+    judge(trial, input_);
+    ASSERT_TRUE(trial.energy_j && trial.energy_half_width_j) << early_ms;
+    ASSERT_EQ(trial.metrics.size(), 2U);
+    const MetricRecord &on_the_way = trial.metrics[0], &reached = trial.metrics[1];
+    ASSERT_TRUE(on_the_way.half_width_j && reached.half_width_j) << early_ms;
+    EXPECT_DOUBLE_EQ(*reached.joules, *trial.energy_j);
+    EXPECT_DOUBLE_EQ(*reached.half_width_j, *trial.energy_half_width_j) << early_ms;
+    EXPECT_LE(std::abs(*reached.joules - 150 * 1.6), *reached.half_width_j) << early_ms;
+    EXPECT_LE(std::abs(*on_the_way.joules - 150 * 0.8), *on_the_way.half_width_j) << early_ms;
+  }
+}
+
 // What two copies used while both ran: of an overlap shorter than two of the counter's values nothing is told, of a longer one with its half-width.
 TEST_F(JudgeRegions, WhatAllUsedWhileTheyRanIsToldWhereTheSensorCanTellIt) {
   input_.models[0].update = Seconds{0.1};
@@ -445,6 +469,43 @@ TEST_F(JudgeRegions, WhatAllUsedWhileTheyRanIsToldWhereTheSensorCanTellIt) {
       EXPECT_LT(*trial.all_running_half_width_j, 40);
     }
   }
+}
+
+// Each copy's load begins before its mark, as it may of a region: then the overlap's first interval has something of both before it.
+TEST_F(JudgeRegions, WhatAllUsedWhileTheyRanHoldsLoadsThatBeginBeforeTheirMarks) {
+  input_.models[0].update = Seconds{0.02};
+  std::mt19937_64 random(7);
+  const auto between = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  int held = 0;
+  constexpr int trials = 200;
+  for (int k = 0; k < trials; ++k) {
+    TrialRecord trial = trial_;
+    trial.readings.clear();
+    const double begins[2] = {between(1.2, 1.6), between(3.3, 3.36)}, early = between(0, 0.008),
+                 watts[2] = {between(2, 20), between(120, 250)};
+    const auto joules_at = [&](double t) {
+      return 20 * t + watts[0] * std::clamp(t - begins[0] + early, 0.0, 3.5 - begins[0] + early) +
+             watts[1] * std::clamp(t - begins[1] + early, 0.0, 3.9 - begins[1] + early);
+    };
+    for (int i = 0; i <= 1200; ++i) trial.readings.push_back(at(i * 5 * ms, joules_at(0.02 * (i / 4))));
+    input_.runs = {run_of({{"begin r", static_cast<int>(1000 * begins[0])}, {"end r", 3500}}, 1000, 5000),
+                   run_of({{"begin r", static_cast<int>(1000 * begins[1])}, {"end r", 3900}}, 1000, 5000)};
+    for (int i = 1; i <= 2; ++i) {
+      InstanceRecord one;
+      one.run = one.instance = i;
+      one.started = 1 * s;
+      one.ended = 5 * s;
+      trial.instances.push_back(one);
+    }
+    judge(trial, input_);
+    ASSERT_TRUE(trial.all_running_half_width_j);
+    const double truth = (20 + watts[0] + watts[1]) * (3.5 - static_cast<int>(1000 * begins[1]) / 1000.0);
+    held += std::abs(*trial.all_running_j - truth) <= *trial.all_running_half_width_j ? 1 : 0;
+    EXPECT_LT(*trial.all_running_half_width_j, 0.08 * truth);
+  }
+  EXPECT_GE(held, 0.95 * trials) << held;
 }
 
 TEST(Objective, ByHand) {

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "results/surface/gp_model.hpp"
@@ -306,6 +308,65 @@ TEST(GaussianProcess, RepetitionsDoNotVouchForOtherSettings) {
   narrow.noise = {0.01, 0.1};
   EXPECT_GT(GaussianProcess(line(30), narrow, observe(points, jagged)).misfit(), 10);
   EXPECT_LT(GaussianProcess(line(30), narrow, observe(points, ramp)).misfit(), 2);
+}
+
+// A file that grew lists its points otherwise than the plan does: the run that stops at a bound and the report that states it must not differ.
+TEST(Surface, HowThePointsAreListedChangesNothing) {
+  std::mt19937_64 random(11);
+  std::vector<SurfacePoint> points;
+  for (const char* work : {"b", "a"}) {
+    for (const char* governor : {"powersave", "performance"}) {
+      for (const double f : {1.0, 1.5, 2.0, 2.5, 3.0})
+        points.push_back({work,
+                          f == 3.0 && governor[1] == 'e',
+                          {AxisValue{fmt::format("{} GHz", f), f}, AxisValue{governor, std::nullopt}}});
+    }
+  }
+  std::vector<SurfaceTrial> trials;  // by place in `points`
+  for (int k = 0; k < 24; ++k) {
+    const auto at = static_cast<int>(random() % points.size());
+    if (at % 5 == 2) continue;  // some are never run
+    const double f = *points[static_cast<std::size_t>(at)].values[0]->number;
+    SurfaceTrial trial{at, 1 + k / 8, 1 / f + 0.2, (1 / f + 0.2) * (30 + 8 * f * f * f), 0, {}};
+    trial.time_s *= 1 + 0.01 * std::sin(k);
+    trial.other = {{"lat", 20 + 3 * f + std::cos(k)}};
+    trials.push_back(trial);
+  }
+  ObjectiveSpec objective;
+  objective.constraints.push_back({"lat", {}, ConstraintSpec::Relation::at_most, 28, {}});
+  const auto says = [&](const std::vector<int>& listed) {
+    std::vector<SurfacePoint> mine;
+    std::vector<int> place(points.size());
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+      mine.push_back(points[static_cast<std::size_t>(listed[i])]);
+      place[static_cast<std::size_t>(listed[i])] = static_cast<int>(i);
+    }
+    auto of_mine = trials;
+    for (SurfaceTrial& trial : of_mine) trial.point = place[static_cast<std::size_t>(trial.point)];
+    const OptimumModel model(surface_question(mine, objective), of_mine);
+    std::string text;
+    for (const int first : {0, 10}) {
+      std::vector<int> candidates;
+      for (int p = first; p < first + 10; ++p) candidates.push_back(place[static_cast<std::size_t>(p)]);
+      const auto best = model.optimum(candidates, 0.95);
+      text += best ? fmt::format("{} {} {}\n", listed[static_cast<std::size_t>(best->point)],
+                                 best->regret_bound, best->feasible)
+                   : "none\n";
+      const auto bands = model.bands(candidates);
+      const auto values = model.value_of_trial(candidates);
+      for (std::size_t i = 0; i < candidates.size(); ++i)
+        text += fmt::format("{} {} {} {} {:.9g}\n", bands[i].median, bands[i].low, bands[i].high,
+                            bands[i].probability_best, values[i]);
+    }
+    return text;
+  };
+  std::vector<int> listed(points.size());
+  std::iota(listed.begin(), listed.end(), 0);
+  const std::string as_planned = says(listed);
+  for (int k = 0; k < 5; ++k) {
+    std::shuffle(listed.begin(), listed.end(), random);
+    EXPECT_EQ(says(listed), as_planned);
+  }
 }
 
 TEST(Surface, OnlyMeasuredPointsAreNamed) {

@@ -547,10 +547,17 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
         again = self.call("recheck", "r.sqlite", "--quiet", "--blocks", "4", "--no-html")
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
         self.assertRegex(again.stdout, r"^w: the answer stands: the change since then, .* is within the noise\n  at t = 0\.1: against the reference [0-9.]+ % \[[0-9., ]+\] less time then, [0-9.]+ % \[[0-9., ]+\] now \(1[0-9] of 1[0-9] trials in 4 blocks\)\n$")
+        # Where its answer cannot be written it is kept all the same.
+        with open("/dev/full", "w") as disk:
+            unsaid = subprocess.run([PROGRAM, "recheck", "r.sqlite", "--quiet", "--blocks", "4", "--no-html", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=disk,
+                                    stderr=subprocess.PIPE, text=True)
+        self.assertEqual((unsaid.returncode, unsaid.stderr), (3, "error: write the answer to its end: No space left on device\n"
+                                                                 f"  hint: is the disk full? What was found is kept: dvfs-plan report {self.folder}/r.sqlite\n"))
+        self.assertEqual([row["session"] for row in self.query("r.sqlite", "SELECT session FROM rechecks ORDER BY session")], [2, 3])
         # The night is finished and what it was; the file's trials of the recheck count for nothing else.
         same = self.call("r.yaml", "--quiet", "--json", "--no-html")
         self.assertEqual(json.loads(same.stdout)["scenarios"], json.loads(night.stdout)["scenarios"])
-        self.assertEqual([row["recheck"] for row in self.query("r.sqlite", "SELECT recheck FROM sessions")], [0, 1])
+        self.assertEqual([row["recheck"] for row in self.query("r.sqlite", "SELECT recheck FROM sessions")], [0, 1, 1])
         # One that is killed leaves its trials in a log beside the result: the night's own command puts them in.
         log = self.folder / "r.sqlite-wal"
         with subprocess.Popen([PROGRAM, "recheck", "r.sqlite", "--no-html", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
@@ -848,6 +855,31 @@ probes:
         self.assertEqual(code, 3)  # the report is not there for who looks for it
         self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"], 8)
 
+    def test_an_answer_that_cannot_be_written_is_an_error(self):
+        self.write("slow.yaml", self.SLOW % "0.05")
+        self.assertEqual(self.call("slow.yaml", "--no-html", "--quiet").returncode, 0)
+        self.write("t.csv", "device,workload,core_mhz,repeat,seconds,joules\n" + "".join(f"d,w,{100 * f},1,{10 / f},{f * f + 100 / f}\n" for f in range(1, 9)))
+        full = "error: write the answer to its end: No space left on device\n  hint: is the disk full?\n"
+        for words in (("sql", "slow.sqlite", "select * from trials"), ("sql", "slow.sqlite", "select * from trials", "--csv"), ("sql", "slow.sqlite", "select * from trials", "--json"),
+                      ("replay", "t.csv", "--seeds", "2"), ("replay", "t.csv", "--seeds", "2", "--json"), ("restore", "--state-folder", str(self.folder / "state")),
+                      ("restore", "--json", "--state-folder", str(self.folder / "state")), ("report", "slow.sqlite"), ("status", "slow.sqlite")):
+            with self.subTest(words=words), open("/dev/full", "w") as disk:
+                said = subprocess.run([PROGRAM, *words], cwd=self.folder, stdout=disk, stderr=subprocess.PIPE, text=True)
+                self.assertEqual((said.returncode, said.stderr), (3, full))
+
+    def test_a_place_where_the_night_could_not_write_is_told_before(self):
+        self.write("slow.yaml", self.SLOW % "0.05")
+        place = self.folder / "read-only"
+        place.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", str(place)]).returncode != 0:
+            self.skipTest("nothing may be mounted here")
+        self.addCleanup(subprocess.run, ["umount", str(place)])
+        for words in (("check", "slow.yaml", "-o", "read-only/x.sqlite"), ("check", "slow.yaml", "-o", "read-only/x.sqlite", "--rehearse"), ("slow.yaml", "-o", "read-only/x.sqlite")):
+            with self.subTest(words=words):
+                said = self.call(*words)
+                self.assertEqual((said.returncode, said.stdout), (3, ""))
+                self.assertTrue(said.stderr.endswith(f"error: create result file {place}/x.sqlite: Read-only file system\n  hint: choose another place with --output\n"), said.stderr)
+
     def test_nohup_holds(self):
         self.write("slow.yaml", self.SLOW % "0.2")
         running = subprocess.Popen(["nohup", PROGRAM, "slow.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -1024,6 +1056,11 @@ workloads:
         self.assertEqual((spoil.returncode, spoil.stderr), (2, "error: --output slow.sqlite is the result file itself\n  hint: name another file\n"))
         self.assertIn("slow: 8 trials", self.call("report", "slow.sqlite").stdout)
         self.assertEqual(self.call("slow.sqlite").stderr, "error: slow.sqlite is a result file, not an experiment\n  hint: dvfs-plan report slow.sqlite\n")
+        shutil.copy(self.folder / "slow.sqlite", self.folder / "-slow.sqlite")
+        self.assertEqual(self.call("check", "--", "-slow.sqlite").stderr, "error: -slow.sqlite is a result file, not an experiment\n  hint: dvfs-plan report ./-slow.sqlite\n")
+        with sqlite3.connect(self.folder / "photos.db") as other:
+            other.execute("create table photo (name)")
+        self.assertEqual(self.call("check", "photos.db").stderr, "error: photos.db is a SQLite database, not an experiment\n  hint: give the experiment's YAML file\n")
         with open(self.folder / "truncated.sqlite", "wb") as file:
             file.write((self.folder / "slow.sqlite").read_bytes()[:6000])
         self.assertEqual(self.call("report", "truncated.sqlite").returncode, 3)

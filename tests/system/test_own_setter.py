@@ -322,17 +322,17 @@ class OwnSetter(Whole):
     def test_the_experiments_folder_may_go_meanwhile(self):
         """Moved: the programs in it are run where they are now, also where another folder has its name. Removed: those that lie elsewhere do their work
         all the same."""
-        for how in ("moved", "another", "removed"):
+        for how, within in (("moved", False), ("another", False), ("moved", True), ("another", True), ("removed", False)):
             for killed in (False, True):
-                with self.subTest(how=how, killed=killed):
-                    folder = self.folder / f"{how}{killed:d}"
+                with self.subTest(how=how, within=within, killed=killed):
+                    folder = self.folder / f"{how}{within:d}{killed:d}"
                     folder.mkdir()
                     for name in ("machine", "tool"):
                         (folder / name).symlink_to(self.folder / name)
                     tool = f"{self.folder}/elsewhere" if how == "removed" else "./tool"
                     self.write("elsewhere", f"#!/bin/sh\ncd {self.folder} && exec ./tool $*\n").chmod(0o755)
                     (folder / "own.yaml").write_text(EXPERIMENT.replace("./tool", tool).replace("WAIT", "sleep 60").replace("cat machine/cap >>ran-at", f"touch {folder}.ran"))
-                    run = subprocess.Popen(self.arguments(str(folder / "own.yaml"), "--no-html", "-o", f"{folder}.sqlite"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
+                    run = subprocess.Popen(self.arguments("own.yaml" if within else str(folder / "own.yaml"), "--no-html", "-o", f"{folder}.sqlite"), cwd=folder if within else self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
                                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                     self.addCleanup(lambda run=run: run.poll() is None and run.kill())
                     self.wait_for(lambda: self.is_set() and folder.with_name(folder.name + ".ran").exists())
@@ -900,6 +900,24 @@ esac
             self.wait_until_put_back()
             self.assertNotEqual(holder(), before, who)
             self.assertEqual((self.cap.read_text(), lives()), ("140.000\n", True), who)
+        # Killed where what was before is set once more: its holder is the run's, and ends with it, whatever is read.
+        tool = (self.folder / "tool").read_text()
+        for reader, both in (("holder", False), ("file", False), ("file", True), ("holder", True)):
+            with self.subTest("what was before is swept too", reader=reader, both=both):
+                if reader == "file":
+                    self.write("tool", re.sub(r"get\).*;;", "get) cat machine/cap;;", tool))
+                self.experiment(wait="exec sleep 60", more=meter, changed=("set.cap: [100, 120]", "set.cap: [140]"))
+                (self.folder / "ran-at").unlink(missing_ok=True)
+                run = subprocess.Popen(self.arguments("own.yaml", "--fresh", "--no-html"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                self.wait_for(lambda: (self.folder / "ran-at").exists() and (self.folder / "ran-at").read_text() == "140.000\n")
+                guardian = self.guardian_of(run.pid)
+                run.kill()
+                if both:
+                    os.kill(guardian, signal.SIGKILL)
+                run.wait()
+                self.wait_until_put_back()
+                self.assertEqual((self.cap.read_text(), lives()), ("140.000\n", True))
+                self.write("tool", tool)
 
     def test_of_who_is_not_root_it_has_his_rights(self):
         """Nobody's guardian but his own: no sudo, no guardian of the machine's."""

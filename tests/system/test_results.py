@@ -552,6 +552,8 @@ settle: 0 s
     def test_two_results_become_one(self):
         result = self.call("merge", "left=a.sqlite", "right=b.sqlite", "-o", "all.sqlite")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "12 of 12 trials of 2 results are in all.sqlite\n", ""))
+        self.assertEqual(json.loads(self.call("merge", "left=a.sqlite", "right=b.sqlite", "-o", "again.sqlite", "--json").stdout),
+                         {"result": "again.sqlite", "results": 2, "finished_trials": 12, "planned_trials": 12, "recheck_trials_left_out": 0})
         report = json.loads(self.call("report", "all.sqlite", "--json").stdout)
         self.assertEqual([(n["node"], n["blocks"]) for n in report["scenarios"][0]["nodes"]], [("left", 2), ("right", 2)])
         self.assertEqual(report["scenarios"][0]["best"], "w n=3")
