@@ -309,9 +309,16 @@ class Session {
               "dvfs-plan who tells how it goes");
         const std::string place = std::to_string(lock_->place());
         // Told when something has happened, not whenever the holder expects to be done at another time.
-        const std::string now =
-            fmt::format("{} {} {}", place, holder ? holder->pid : 0, holder ? holder->since : "");
-        if (now != told && !say({"queued", {place, holder ? holder->text() : ""}})) return false;
+        const std::string now = fmt::format("{} {} {} {}", place, holder ? holder->pid : 0,
+                                            holder ? holder->since : "", is_ending);
+        std::string whose = holder ? holder->text() : "";
+        if (is_ending)
+          whose += fmt::format(
+              "; that run has ended, and its guardian has not: `fuser {}/lock` names it: kill -CONT it, and "
+              "if "
+              "that does not help, kill -9 it",
+              options_.state_folder);
+        if (now != told && !say({"queued", {place, whose}})) return false;
         told = now;
       }
       if (!wait_for_bytes(queue_pause) || asked_to_end != 0) return false;

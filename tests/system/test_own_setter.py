@@ -574,6 +574,28 @@ time.sleep(1000)
         self.assertEqual(run.wait(timeout=60), 143)
         self.assertEqual(self.cap.read_text(), "140.000\n")
 
+    def test_who_waits_behind_a_guardian_that_was_stopped_is_told(self):
+        """Its run has ended, and nobody else can put back what that had set: to wait in silence would be to wait for ever."""
+        self.experiment("sleep 60")
+        run = self.start()
+        self.wait_for(self.is_set)
+        guardian = self.guardian_of(run.pid)
+        os.kill(guardian, signal.SIGSTOP)
+        self.addCleanup(lambda: pathlib.Path(f"/proc/{guardian}").exists() and os.kill(guardian, signal.SIGCONT))
+        run.kill()
+        run.wait()
+        self.experiment()
+        waiter = subprocess.Popen(self.arguments("own.yaml", "--no-html", "--fresh", "--wait"), cwd=self.folder, env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: waiter.poll() is None and waiter.kill())
+        for line in waiter.stderr:
+            if "has ended" in line:
+                break
+        self.assertRegex(line, r"waiting for the machine, 1 in the queue; now: pid \d+, own.yaml, .*; that run has ended, and its guardian has not: `fuser \S+/lock` names it: kill -CONT it, and if that does not help, kill -9 it\n$")
+        os.kill(guardian, signal.SIGCONT)
+        rest = waiter.communicate(timeout=60)[1]
+        self.assertEqual(waiter.returncode, 0, rest)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
     def test_descriptors_that_are_closed_are_nothing_to_write_to(self):
         """A script that closes what it does not want: the next file or socket would have that number, and get what is printed."""
         self.experiment()
