@@ -813,9 +813,8 @@ probes:
         groups = self.control_groups()
         if groups is None:
             self.skipTest("no control group can be made here: only the mark in its environment shows whose a process is")
-        before = set(groups.glob("dvfs-plan.*"))
-        self.killed_leaves_nothing("setsid env -i sleep 987 & sleep 987")
-        self.wait_for(lambda: set(groups.glob("dvfs-plan.*")) <= before)
+        killed = self.killed_leaves_nothing("setsid env -i sleep 987 & sleep 987")
+        self.wait_for(lambda: not list(groups.glob(f"dvfs-plan.{killed}-*")))  # other tests have theirs there
 
     def control_groups(self):
         """The folder of our own control group, where one may be made in it."""
@@ -841,6 +840,7 @@ probes:
         running.kill()
         running.wait()
         self.wait_for(lambda: not workload())
+        return running.pid
 
     def wait_for(self, condition):
         deadline = time.monotonic() + 20
@@ -1057,7 +1057,8 @@ workloads:
         self.assertIn("slow: 8 trials", self.call("report", "slow.sqlite").stdout)
         self.assertEqual(self.call("slow.sqlite").stderr, "error: slow.sqlite is a result file, not an experiment\n  hint: dvfs-plan report slow.sqlite\n")
         shutil.copy(self.folder / "slow.sqlite", self.folder / "-slow.sqlite")
-        self.assertEqual(self.call("check", "--", "-slow.sqlite").stderr, "error: -slow.sqlite is a result file, not an experiment\n  hint: dvfs-plan report ./-slow.sqlite\n")
+        self.assertEqual(subprocess.run([PROGRAM, "check", "--state-folder", str(self.folder / "state"), "--", "-slow.sqlite"], cwd=self.folder, capture_output=True, text=True).stderr,
+                         "error: -slow.sqlite is a result file, not an experiment\n  hint: dvfs-plan report ./-slow.sqlite\n")
         with sqlite3.connect(self.folder / "photos.db") as other:
             other.execute("create table photo (name)")
         self.assertEqual(self.call("check", "photos.db").stderr, "error: photos.db is a SQLite database, not an experiment\n  hint: give the experiment's YAML file\n")
