@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "base/whole_number.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -194,7 +195,10 @@ class AxisResolver {
   void take_offered_number(double number, const RawValue& raw) {
     const auto& offered = offer_->values;
     for (const AxisValue& value : offered) {
-      if (same_number(*value.number, number, offer_->dimension)) return add(value, raw.mark);
+      const auto wanted = whole_number(raw.text), here = whole_number(value.text);
+      const bool same =
+          wanted && here ? *wanted == *here : same_number(*value.number, number, offer_->dimension);
+      if (same) return add(value, raw.mark);
     }
     if (offer_->continuous && number >= offer_->continuous->lowest && number <= offer_->continuous->highest) {
       return add(numeric_value(number, offer_->dimension), raw.mark);

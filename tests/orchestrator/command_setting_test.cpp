@@ -287,5 +287,18 @@ TEST_F(CommandKnobTest, SaysWhatIsMissing) {
   EXPECT_EQ(words.knob->offer().values.at(0).text, "turbo");
 }
 
+// A register that holds power limits (MSR_PKG_POWER_LIMIT: 125 W and 60 W) has more digits than a double, and differs in the last ones.
+TEST(CommandSetting, WholeNumbersAreTheSameToTheirLastDigit) {
+  EXPECT_FALSE(reads_as_asked("18721693725196768", "18721693725197288"));
+  EXPECT_FALSE(reads_as_asked("18446744073709551614", "18446744073709551615"));
+  EXPECT_FALSE(reads_as_asked("2147494404", "2147494405"));
+  EXPECT_FALSE(reads_as_asked("-10000000000", "10000000000"));
+  EXPECT_TRUE(reads_as_asked("18446744073709551615", "18446744073709551615.000"));
+  EXPECT_TRUE(reads_as_asked("120", "120.000"));
+  EXPECT_TRUE(reads_as_asked("0120", "120"));
+  EXPECT_TRUE(reads_as_asked("0.3", "0.30000000000000004"));
+  EXPECT_TRUE(reads_as_asked("2e9", "2000000000"));
+}
+
 }  // namespace
 }  // namespace dvfs_plan

@@ -134,6 +134,23 @@ class OwnSetter(Whole):
         self.assertLess(time.monotonic() - began, 50)
         self.assertEqual(self.cap.read_text(), "140.000\n")
 
+    def test_registers_of_64_bits_are_told_apart(self):
+        """Power limits of a package as `rdmsr -d` prints them: 125 W before, 60 W and 95 W swept; they differ in their last digits."""
+        before, swept = 18721693725197288, (18721693725196768, 18721693725197048)
+        self.write("tool", "#!/bin/sh\ncase $1 in get) cat machine/cap;; set) [ -e machine/deaf ] || echo \"$2\" >machine/cap;; esac\n").chmod(0o755)
+        self.cap.write_text(f"{before}\n")
+        registers = EXPERIMENT.replace("[100, 120, 140]", str([before, *swept])).replace("set.cap: [100, 120]", f"set.cap: {list(swept)}").replace("WAIT", "true")
+        self.write("own.yaml", registers)
+        run = self.call("own.yaml", "--no-html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(sorted((self.folder / "ran-at").read_text().split()), sorted([str(one) for one in swept] * 2))
+        self.assertEqual(self.cap.read_text(), f"{before}\n")
+        (self.folder / "machine/deaf").touch()
+        self.write("own.yaml", registers.replace("name: own", "name: deaf"))
+        deaf = self.call("own.yaml", "--no-html")
+        self.assertIn("knob_refused", deaf.stderr + deaf.stdout)
+        self.assertNotEqual(deaf.returncode, 0)
+
     def test_done_without_effect_is_found_out(self):
         self.experiment(changed=("repeat: 2", "repeat: 5"))
         (self.folder / "machine/deaf").touch()
