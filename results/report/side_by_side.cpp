@@ -37,7 +37,9 @@ std::string instance_text(const InstanceSummary& one) {
   if (!one.time)
     return text + ": its own time is not known, since it marks nothing of what counts or told no work";
   text += " " + amount(*one.time, "s");
-  if (!one.slowdown) return text + ", did not run alone here";
+  if (!one.slowdown)
+    return text + (one.alone_otherwise ? ", ran alone here at other settings, or with something else counted"
+                                       : ", did not run alone here");
   text += fmt::format(", {:.2f} times as long as alone", 1 + one.slowdown->value);
   if (one.slowdown->low)
     text += fmt::format(" [{:.2f}, {:.2f}]", 1 + *one.slowdown->low, 1 + *one.slowdown->high);
@@ -55,6 +57,11 @@ void compare_with_alone(Summary& summary, const std::vector<TrialRow>& trials) {
     else
       shared[trial.point].push_back(&trial);
   }
+  // What counts of a workload that has a target ends where that is reached.
+  const auto target_of = [&](const std::string& workload) {
+    const auto found = summary.experiment.targets.find(workload);
+    return found == summary.experiment.targets.end() ? std::string() : found->second;
+  };
   for (ScenarioSummary& scenario : summary.scenarios) {
     for (PointSummary& point : scenario.points) {
       for (std::size_t i = 0; i < point.instances.size(); ++i) {
@@ -72,11 +79,12 @@ void compare_with_alone(Summary& summary, const std::vector<TrialRow>& trials) {
           const bool same_unit =
               !mine.empty() && i < mine.front()->instances.size() &&
               (!by_metric || mine.front()->instances[i].units.has_value() == trial->units.has_value());
-          if (same_unit && time && *time > 0 &&
+          if (same_unit && time && *time > 0 && target_of(one.workload) == target_of(point.workload) &&
               same_but_alone(*trial, *mine.front(), summary.experiment.axes_of_instances))
             values.push_back({0, trial->block, *time});
         }
         one.slowdown = paired_change(values, 1, 0, ChangeOf::increase);
+        one.alone_otherwise = !one.slowdown && !alone[one.workload].empty();
       }
     }
   }
@@ -158,10 +166,16 @@ std::string without_constraints(const ScenarioSummary& scenario) {
   if (least == nullptr || (scenario.best && &scenario.points[*scenario.best] == least)) return {};
   std::vector<std::string> broken;
   bool known = true, shown = true;
+  const auto is_shown = [](const ConstraintCheck& check) { return !check.holds || !check.may_hold(); };
+  const bool some_shown =
+      std::any_of(least->constraints.begin(), least->constraints.end(),
+                  [](const ConstraintCheck& check) { return check.holds == false && !check.may_hold(); });
   for (const ConstraintCheck& check : least->constraints) {
     if (check.holds == true) continue;
     known = known && check.holds;
-    shown = shown && !check.may_hold();
+    // Where one of several is shown, each that is not says so itself.
+    const std::string unshown = some_shown && !is_shown(check) ? ", which its interval does not show" : "";
+    shown = shown && (some_shown || is_shown(check));
     broken.push_back(
         check.value              ? fmt::format("{}: it has {}{}", check.text, value_text(check),
                                   check.name == "slowdown" && check.low && check.high
@@ -169,6 +183,7 @@ std::string without_constraints(const ScenarioSummary& scenario) {
                                                    : "")
         : !check.why_not.empty() ? fmt::format("{}: {}", check.text, check.why_not)
                                  : check.text + ": not known");
+    broken.back() += unshown;
   }
   if (broken.empty()) return {};
   std::string text = fmt::format("without the constraints the least would be at {}", settings_text(*least));

@@ -24,6 +24,16 @@ namespace dvfs_plan {
 namespace {
 
 // The trials of one scenario, their points numbered by axis values.
+// "train + serve" is "serve + train": of several at once now this begins first, now that.
+bool same_regions(const std::string& a, const std::string& b) {
+  const auto names_of = [](const std::string& text) {
+    std::vector<std::string> names = split_words(text);
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  return a == b || names_of(a) == names_of(b);
+}
+
 class Scenario {
  public:
   Scenario(std::string name, const ExperimentRow& experiment, std::vector<const TrialRow*> trials,
@@ -117,7 +127,8 @@ class Scenario {
     for (const auto& [verdict, trials] : point.not_counted) result_.not_counted[verdict] += trials;
     for (const TrialRow* trial : trials_of_[i]) {
       if (!trial->counts()) continue;
-      if (std::find(result_.regions.begin(), result_.regions.end(), trial->region) == result_.regions.end())
+      if (std::none_of(result_.regions.begin(), result_.regions.end(),
+                       [&](const std::string& one) { return same_regions(one, trial->region); }))
         result_.regions.push_back(trial->region);
     }
   }

@@ -64,6 +64,8 @@ struct InstanceSummary {
   // How many times longer that took than alone at the same settings (geometric mean of the blocks' ratios), 95 %; nullopt: it did not
   // run alone there.
   std::optional<Change> slowdown;
+  bool alone_otherwise =
+      false;  // no slowdown, though it ran alone: at other settings, or with something else counted
 };
 
 struct PointSummary {
