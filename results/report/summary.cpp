@@ -23,7 +23,6 @@
 namespace dvfs_plan {
 namespace {
 
-// The trials of one scenario, their points numbered by axis values.
 // "train + serve" is "serve + train": of several at once now this begins first, now that.
 bool same_regions(const std::string& a, const std::string& b) {
   const auto names_of = [](const std::string& text) {
@@ -34,6 +33,7 @@ bool same_regions(const std::string& a, const std::string& b) {
   return a == b || names_of(a) == names_of(b);
 }
 
+// The trials of one scenario, their points numbered by axis values.
 class Scenario {
  public:
   Scenario(std::string name, const ExperimentRow& experiment, std::vector<const TrialRow*> trials,

@@ -439,6 +439,18 @@ TEST_F(JudgeRegions, WhatItTookToATargetIsKnownAsTheTrialIs) {
   }
 }
 
+// Two copies that were there from 1 s to 5 s.
+std::vector<InstanceRecord> two_copies() {
+  std::vector<InstanceRecord> both(2);
+  for (int i = 1; i <= 2; ++i) {
+    InstanceRecord& one = both[static_cast<std::size_t>(i - 1)];
+    one.run = one.instance = i;
+    one.started = 1 * s;
+    one.ended = 5 * s;
+  }
+  return both;
+}
+
 // What two copies used while both ran: of an overlap shorter than two of the counter's values nothing is told, of a longer one with its half-width.
 TEST_F(JudgeRegions, WhatAllUsedWhileTheyRanIsToldWhereTheSensorCanTellIt) {
   input_.models[0].update = Seconds{0.1};
@@ -452,13 +464,7 @@ TEST_F(JudgeRegions, WhatAllUsedWhileTheyRanIsToldWhereTheSensorCanTellIt) {
     for (int i = 0; i <= 120; ++i) trial.readings.push_back(at(i * 50 * ms, joules_at(0.1 * (i / 2))));
     input_.runs = {run_of({{"begin r", 1030}, {"end r", 2000 + overlap_ms}}, 1000, 5000),
                    run_of({{"begin r", 2000}, {"end r", 3930}}, 1000, 5000)};
-    for (int i = 1; i <= 2; ++i) {
-      InstanceRecord one;
-      one.run = one.instance = i;
-      one.started = 1 * s;
-      one.ended = 5 * s;
-      trial.instances.push_back(one);
-    }
+    trial.instances = two_copies();
     judge(trial, input_);
     ASSERT_TRUE(trial.all_running_s) << overlap_ms;
     EXPECT_NEAR(*trial.all_running_s, overlap_ms / 1000.0, 1e-9);
@@ -492,13 +498,7 @@ TEST_F(JudgeRegions, WhatAllUsedWhileTheyRanHoldsLoadsThatBeginBeforeTheirMarks)
     for (int i = 0; i <= 1200; ++i) trial.readings.push_back(at(i * 5 * ms, joules_at(0.02 * (i / 4))));
     input_.runs = {run_of({{"begin r", static_cast<int>(1000 * begins[0])}, {"end r", 3500}}, 1000, 5000),
                    run_of({{"begin r", static_cast<int>(1000 * begins[1])}, {"end r", 3900}}, 1000, 5000)};
-    for (int i = 1; i <= 2; ++i) {
-      InstanceRecord one;
-      one.run = one.instance = i;
-      one.started = 1 * s;
-      one.ended = 5 * s;
-      trial.instances.push_back(one);
-    }
+    trial.instances = two_copies();
     judge(trial, input_);
     ASSERT_TRUE(trial.all_running_half_width_j);
     const double truth = (20 + watts[0] + watts[1]) * (3.5 - static_cast<int>(1000 * begins[1]) / 1000.0);
