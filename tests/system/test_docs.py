@@ -34,7 +34,10 @@ class Docs(testbed.TestbedCase):
         for i, line in enumerate(lines):
             # init writes the file that is there by now.
             where = "mkdir first; cd first; ln -s ../build .; " if " init " in line else ""
-            job.append(f"({where}{line}) >{i}.out.txt 2>{i}.err.txt; echo $? >{i}.code.txt")
+            once = f"({where}{line}) >{i}.out.txt 2>{i}.err.txt; echo $? >{i}.code.txt"
+            # A rehearsal runs each work once. Beside other tests the machine may be halted for longer than its meter may be silent in a trial.
+            again = f"for i in 1 2 3; do {once}; grep -q 'left too much of the trial unseen' {i}.err.txt {i}.out.txt || break; done"
+            job.append(again if " --rehearse" in line else once)
         code, console = self.testbed.run("\n".join([*job, *after]), {name: experiment, f"bin/{program}": SORT})
         self.assertEqual(code, 0, console)
         out = self.testbed.fetch()
