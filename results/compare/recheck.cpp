@@ -184,9 +184,20 @@ std::string better_rivals(const ScenarioSummary& is, const PointSummary& best_no
   return fmt::format("{}{} is better than it", better_by_these_blocks, settings_text(is.points[*is.best]));
 }
 
-// `confidence`: at which a change is called one.
+// "99 %"; of one answer of several, of which together it is 99 %, "99.5 %, for it is one of 2 answers".
+std::string level_text(double confidence, std::size_t answers) {
+  if (answers <= 1) return fmt::format("{:g} %", 100 * confidence);
+  // Two digits of what is left to chance: 99.5, 99.67, 99.991.
+  const int digits = static_cast<int>(std::ceil(-std::log10(100 * (1 - confidence)) - 1e-9)) + 1;
+  std::string level = fmt::format("{:.{}f}", 100 * confidence, std::max(1, digits));
+  while (level.ends_with('0')) level.pop_back();
+  if (level.ends_with('.')) level.pop_back();
+  return fmt::format("{} %, for it is one of {} answers", level, answers);
+}
+
+// `confidence`: at which a change is called one, where it is one of so many `answers`.
 RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const std::vector<TrialRow>& trials,
-                 const std::vector<TrialRow>& again, double confidence) {
+                 const std::vector<TrialRow>& again, double confidence, std::size_t answers) {
   const PointSummary &best = was.points[*was.best], &reference = was.points[*was.reference];
   RecheckRow row;
   row.scenario = was.scenario;
@@ -278,10 +289,11 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   if (strict && is_beyond_zero(*strict) && std::abs(strict->value) >= least_change) {
     row.verdict = has_changed;
     row.why = fmt::format(
-        "relative to the reference the best takes {:.1f} % {} than in the night (99 % interval {:+.1f} to "
-        "{:+.1f} %)",
-        100 * std::abs(change->value), change->value > 0 ? "more" : "less", 100 * *change->low,
-        100 * *change->high);
+        "relative to the reference the best takes {:.1f} % {} than in the night (interval {:+.1f} to {:+.1f} "
+        "% "
+        "at {})",
+        100 * std::abs(strict->value), strict->value > 0 ? "more" : "less", 100 * *strict->low,
+        100 * *strict->high, level_text(confidence, answers));
     return row;
   }
   const Broken broken = broken_constraints(*best_now, best);
@@ -328,9 +340,10 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   }
   row.verdict = stands;
   row.why =
-      change && change->low
-          ? fmt::format("the change since then, {:+.1f} % [{:+.1f}, {:+.1f} at 99 %], is within the noise",
-                        100 * change->value, 100 * *change->low, 100 * *change->high)
+      strict && strict->low
+          ? fmt::format("the change since then, {:+.1f} % [{:+.1f}, {:+.1f} at {}], is within the noise",
+                        100 * strict->value, 100 * *strict->low, 100 * *strict->high,
+                        level_text(confidence, answers))
           : "how the night itself scattered is not known, so that no change could be told";
   row.why += better_rivals(is, *best_now);
   return row;
@@ -353,15 +366,15 @@ std::vector<RecheckRow> judge_recheck(const Summary& night, const std::vector<Tr
     }
   }
   // Of several answers together as seldom wrong as of one (Bonferroni).
-  const double confidence =
-      1 - (1 - confidence_of_recheck) / static_cast<double>(std::max<std::size_t>(1, judged.size()));
+  const std::size_t answers = std::max<std::size_t>(1, judged.size());
+  const double confidence = 1 - (1 - confidence_of_recheck) / static_cast<double>(answers);
   // Per unit of work as the savings are: a trial that did nothing took what it took.
   std::vector<TrialRow> then_by_totals = trials, now_by_totals = again;
   set_work_of_totals(then_by_totals, experiment);
   set_work_of_totals(now_by_totals, experiment);
   std::vector<RecheckRow> rows;
   for (const auto& [was, is] : judged)
-    rows.push_back(judge(*was, *is, then_by_totals, now_by_totals, confidence));
+    rows.push_back(judge(*was, *is, then_by_totals, now_by_totals, confidence, answers));
   return rows;
 }
 

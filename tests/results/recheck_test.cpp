@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <random>
 
 #include "results/compare/recheck.hpp"
@@ -312,6 +313,40 @@ TEST(Recheck, WhatChangedIsFound) {
   const RecheckRow same = recheck_of(then, then, 5, random);
   EXPECT_EQ(same.verdict, "stands") << same.why;
   EXPECT_THAT(same.why, HasSubstr("is within the noise"));
+}
+
+// The interval beside a word is the one that it was judged by.
+TEST(Recheck, OfSeveralAnswersEachIntervalIsOfTheLevelThatItWasJudgedAt) {
+  std::mt19937_64 random(20261129);
+  const auto both = [](std::vector<TrialRow> one, std::vector<TrialRow> other) {
+    for (TrialRow& trial : other) {
+      trial.scenario = trial.workload = "v";
+      trial.id += 100'000;
+      one.push_back(trial);
+    }
+    return one;
+  };
+  const Machine machine{{90, 80, 100, 120}, 0.004};
+  Machine other = machine;
+  other.joules[3] = 105;
+  const auto settings = all_of(machine);
+  const auto trials =
+      both(blocks_of(machine, settings, 4, 1, random), blocks_of(machine, settings, 4, 1, random));
+  const auto again =
+      both(blocks_of(machine, settings, 5, 10'001, random), blocks_of(other, settings, 5, 10'001, random));
+  const auto rows = judge_recheck(night_of_trials(trials), trials, again);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].verdict, stands);
+  EXPECT_THAT(rows[0].why,
+              testing::ContainsRegex("at 99\\.5 %, for it is one of 2 answers\\], is within the noise$"));
+  EXPECT_EQ(rows[1].verdict, has_changed);
+  EXPECT_THAT(rows[1].why, testing::ContainsRegex("% at 99\\.5 %, for it is one of 2 answers\\)$"));
+  // Wider than at 99 %.
+  double value = 0, low = 0, high = 0;
+  ASSERT_EQ(std::sscanf(rows[0].why.c_str(), "the change since then, %lf %% [%lf, %lf", &value, &low, &high),
+            3);
+  EXPECT_LT(low / 100, *rows[0].change.low);
+  EXPECT_GT(high / 100, *rows[0].change.high);
 }
 
 TEST(Recheck, WhatDoesNotRunAnyMoreHasChangedAndWhatWasDisturbedIsNotKnown) {
