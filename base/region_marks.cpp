@@ -72,7 +72,7 @@ void RegionMarks::complain(std::string_view text) {
 void RegionMarks::line(std::string_view text, Nanoseconds now) {
   std::string_view rest = text;
   const auto word = next_word(rest), second = next_word(rest), third = next_word(rest);
-  const auto fourth = next_word(rest), fifth = next_word(rest);
+  const auto fourth = next_word(rest), fifth = next_word(rest), sixth = next_word(rest);
   if (word.empty()) return;
   if (word == "lost") return fourth.empty() ? lost_line(second, text) : complain(text);
   if (word == "ready" && third.empty() && second.size() <= longest_name) {
@@ -87,7 +87,8 @@ void RegionMarks::line(std::string_view text, Nanoseconds now) {
     const auto value = parse_number(third);
     const bool two_numbers =
         fourth != "1" && parse_number(fourth).has_value();  // "lat 1 500" is no 1 in units of 500
-    if (!value || !std::isfinite(*value) || two_numbers || !next_word(rest).empty() ||
+    const bool is_time = sixth.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!value || !std::isfinite(*value) || two_numbers || !is_time || !next_word(rest).empty() ||
         fifth.size() > longest_name) {
       if (bad_metrics.size() < bad_metrics_kept) bad_metrics.insert(mark.name);
       return complain(text);
@@ -96,7 +97,7 @@ void RegionMarks::line(std::string_view text, Nanoseconds now) {
     mark.value = *value;
     if (fourth != "-") mark.unit = fourth;
     mark.process = fifth;
-    return keep_metric(std::move(mark), now);
+    return keep_metric(std::move(mark), sixth, now);
   }
   if (!fifth.empty() || fourth.size() > longest_name) return bad_mark(text);
   mark.kind = word == "begin" ? RegionMark::Kind::begin : RegionMark::Kind::end;
@@ -116,8 +117,8 @@ void RegionMarks::lost_line(std::string_view count, std::string_view text) {
   lost += static_cast<std::uint64_t>(*number);
 }
 
-void RegionMarks::keep_metric(RegionMark mark, Nanoseconds now) {
-  mark.time = now;
+void RegionMarks::keep_metric(RegionMark mark, std::string_view time, Nanoseconds now) {
+  set_time(mark, time, now);
   if (marks.size() < most_marks) {
     marks.push_back(std::move(mark));
     return;
@@ -169,22 +170,26 @@ bool RegionMarks::is_kept(const RegionMark& mark) {
   return !dropped;
 }
 
-void RegionMarks::keep(RegionMark mark, std::string_view time, Nanoseconds now) {
+// As sent, where that can be.
+void RegionMarks::set_time(RegionMark& mark, std::string_view time, Nanoseconds now) {
   mark.time = now;
-  if (!time.empty()) {
-    Nanoseconds sent = 0;
-    const auto [end, error] = std::from_chars(time.data(), time.data() + time.size(), sent);
-    if (error != std::errc{} || end != time.data() + time.size()) {
-      complain(time);
-    } else if (sent < not_before_ || sent > now) {
-      ++not_believed;
-      // A clock that is another one: its times that could be are none either.
-      if (!mark.process.empty() && disbelieved_.size() < most_disbelieved) disbelieved_.insert(mark.process);
-    } else if (!disbelieved_.contains(mark.process)) {
-      mark.time = sent;
-      mark.sent = true;
-    }
+  if (time.empty()) return;
+  Nanoseconds sent = 0;
+  const auto [end, error] = std::from_chars(time.data(), time.data() + time.size(), sent);
+  if (error != std::errc{} || end != time.data() + time.size()) {
+    complain(time);
+  } else if (sent < not_before_ || sent > now) {
+    ++not_believed;
+    // A clock that is another one: its times that could be are none either.
+    if (!mark.process.empty() && disbelieved_.size() < most_disbelieved) disbelieved_.insert(mark.process);
+  } else if (!disbelieved_.contains(mark.process)) {
+    mark.time = sent;
+    mark.sent = true;
   }
+}
+
+void RegionMarks::keep(RegionMark mark, std::string_view time, Nanoseconds now) {
+  set_time(mark, time, now);
   if (!mark.sent) all_sent_ = false;
   if (is_kept(mark)) marks.push_back(std::move(mark));
 }

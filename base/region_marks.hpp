@@ -2,7 +2,7 @@
 //
 //   begin NAME [NANOSECONDS|- [PROCESS]]    NANOSECONDS of CLOCK_MONOTONIC, if it takes its own time stamps
 //   end NAME [NANOSECONDS|- [PROCESS]]
-//   metric NAME VALUE [UNIT|- [PROCESS]]
+//   metric NAME VALUE [UNIT|- [PROCESS [NANOSECONDS]]]
 //   lost COUNT [PROCESS]                    marks that could not be written
 //   ready [PROCESS]                         it waits for others that run beside it (start_gate.hpp)
 //
@@ -69,7 +69,8 @@ class RegionMarks {
   void line(std::string_view text, Nanoseconds now);
   void lost_line(std::string_view count, std::string_view text);
   void keep(RegionMark mark, std::string_view time, Nanoseconds now);
-  void keep_metric(RegionMark mark, Nanoseconds now);
+  void keep_metric(RegionMark mark, std::string_view time, Nanoseconds now);
+  void set_time(RegionMark& mark, std::string_view time, Nanoseconds now);
   bool is_kept(const RegionMark& mark);
   void complain(std::string_view text);
   void bad_mark(std::string_view text);

@@ -159,7 +159,7 @@ def end(name):
 def metric(name, value, unit=""):
     fd = _channel()
     if fd >= 0:
-        _send(fd, f"metric {_word(name)} {float(value)!r} {_word(unit or '-', 32)} {_process()}\n")
+        _send(fd, f"metric {_word(name)} {float(value)!r} {_word(unit or '-', 32)} {_process()} {time.clock_gettime_ns(time.CLOCK_MONOTONIC)}\n")
 
 
 def wait_for_others():

@@ -48,6 +48,17 @@ TEST(RegionMarks, TimesThatCannotBeAreNotBelieved) {
   EXPECT_EQ(marks.not_believed, 2U);
 }
 
+TEST(RegionMarks, MetricsBringTheirTimeToo) {
+  RegionMarks marks(100);
+  marks.feed(
+      "metric loss 0.5 - 7 150\nmetric loss 0.4 - 7 999\nmetric loss 0.3 - 7 180\nmetric loss 0.2 - 8 190\n"
+      "metric loss 0.1 - 8 190 x\n",
+      200);
+  EXPECT_EQ(words(marks), "metric loss@150 sent; metric loss@200; metric loss@200; metric loss@190 sent; ");
+  EXPECT_EQ(marks.not_believed, 1U);
+  EXPECT_EQ(marks.bad, 1U);
+}
+
 TEST(RegionMarks, AClockThatWasWrongOnceIsNotBelievedAgain) {
   RegionMarks marks(1000);
   marks.feed("begin work 5300 7\nbegin work 5000 8\n", 5000);  // one from the future, by 300
@@ -185,6 +196,7 @@ TEST_F(RegionChild, ThePythonModuleMarksRegions) {
   EXPECT_EQ(result.regions.bad, 0U);
   EXPECT_TRUE(result.regions.all_sent());
   EXPECT_EQ(result.regions.not_believed, 0U);
+  EXPECT_TRUE(result.regions.marks.back().sent) << "the metric";
 }
 
 TEST_F(RegionChild, WithoutTheVariableHelpersDoNothing) {
@@ -206,7 +218,8 @@ TEST_F(RegionChild, WithoutTheVariableHelpersDoNothing) {
 
 TEST_F(RegionChild, TheHeaderMarksHundredThousandStepsWithoutLosingOne) {
   const auto result = run("'" DVFS_PLAN_MARKS "' 100000");
-  EXPECT_EQ(result.regions.marks.size(), 200'003U) << result.errors.tail;
+  ASSERT_EQ(result.regions.marks.size(), 200'003U) << result.errors.tail;
+  EXPECT_TRUE(result.regions.marks.back().sent) << "the metric";
   EXPECT_EQ(result.regions.bad, 0U);
   EXPECT_EQ(result.regions.not_believed, 0U);
 }
