@@ -1,6 +1,8 @@
 #include "orchestrator/commands/page_beside.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -17,6 +19,15 @@ void write_page_beside(Store& store, const Summary& summary, const std::vector<T
   const std::string page = std::filesystem::path(path).replace_extension(".html").string();
   try {
     const ActingAs owner(invoking_owner());
+    // Root beside somebody else's result: what that user could not write is not written for him by a link of his.
+    struct stat there {};
+    if (::lstat(page.c_str(), &there) == 0 && S_ISLNK(there.st_mode) && there.st_uid != ::geteuid()) {
+      say(fmt::format(
+          "warning: {} is another user's link and is not followed; make a page with: dvfs-plan report "
+          "{} --html FILE",
+          page, shell_quote(path)));
+      return;
+    }
     std::error_code none;
     if (std::filesystem::exists(page, none) && !is_page(page)) {
       say(

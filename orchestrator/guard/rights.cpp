@@ -38,6 +38,13 @@ std::unique_ptr<Connection>& stand_by() {
 std::string guardian_program() {
   std::error_code error;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  if (error)
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("/proc/self/exe cannot be read ({}): where dvfs-guardian is, which sets things and "
+                    "puts them back, is not known",
+                    error.message()),
+        "mount -t proc proc /proc; nothing was set");
   for (const char* place : {"dvfs-guardian", "../sbin/dvfs-guardian"}) {
     const auto file = (folder / place).lexically_normal();
     if (::access(file.c_str(), X_OK) == 0) return file.string();

@@ -121,6 +121,9 @@ std::optional<Holder> holder_of_machine(const StateFolder* folder, bool of_machi
   if (holder.pid != 0 && !folder->try_lock_of("lock")) return holder;
   const auto other = of_machine ? who_has_the_name() : std::nullopt;
   if (!other) return std::nullopt;
+  // Its file, which names whom it stands for, is for members of the group.
+  if (other->user == 0 && ::geteuid() != 0)
+    return Holder{"root, or somebody whom its guardian stands for", "an experiment", {}, {}, other->pid};
   const passwd* const entry = ::getpwuid(other->user);
   return Holder{entry == nullptr ? fmt::format("uid {}", other->user) : entry->pw_name,
                 "an experiment",

@@ -124,7 +124,7 @@ class Guardian(testbed.TestbedCase):
         self.assertRegex(console, r"error: another sweep is running on this machine \(pid \d+, /quickstart.yaml, since \S+, by alice(, until about \S+)?\)\n"
                                   r"  hint: two sweeps would measure each other; wait for it: the same command with --wait is next, and dvfs-plan who tells how it goes\nbob at once: 3\n")
         self.assertRegex(console, r"alice \(pid \d+\) has this machine since \S+ for /quickstart.yaml, until about 20|alice \(pid \d+\) has this machine since \S+ for /quickstart.yaml; until when is not known yet")
-        self.assertRegex(console, r"error: another sweep is running on this machine \(pid \d+, an experiment, by root\)\n  hint: .*\nmallory meanwhile: 3")
+        self.assertRegex(console, r"error: another sweep is running on this machine \(pid \d+, an experiment, by root, or somebody whom its guardian stands for\)\n  hint: .*\nmallory meanwhile: 3")
         self.assertIn("note: this machine has a guardian, which you may not ask (/run/dvfs-plan/guardian.sock: Permission denied): an administrator may add you to the group dvfs-plan\n", console)
         self.assertRegex(console, r"error: axis 'cpu.governor': /sys/devices/system/cpu/cpufreq/policy0/scaling_governor may not be set by this user\n"
                                   r"  hint: run with sudo, or let an administrator install the guardian \(README, Install\); the workloads run as you all the same\nmallory: 3")
