@@ -67,9 +67,9 @@ int restore(const RestoreOptions& options) {
                      ? fmt::format("there is nothing to restore: no sweep left a journal in {}\n",
                                    options.state_folder)
                  : ::geteuid() != 0 ? std::string("there is nothing of yours to restore\n")
-                 : of_users.empty()
-                     ? std::string("there is nothing to restore: no sweep left a journal here or in a home\n")
-                     : std::string("there is nothing of root's to restore\n"));
+                 : of_users.empty() ? std::string("there is nothing to restore: no sweep left a journal here "
+                                                  "or in a home that the user database names\n")
+                                    : std::string("there is nothing of root's to restore\n"));
   } else {
     write_answer(counts_text(*outcome) + "\n");
     for (const std::string& note : outcome->notes) write_answer(fmt::format("note: {}\n", note));

@@ -1,6 +1,7 @@
 #include "orchestrator/guardian/machine_lock.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -10,6 +11,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -41,11 +44,25 @@ UniqueFd stream_socket() {
 
 // Who listens under the name; nullopt: nobody does, or it is free by now.
 std::optional<Peer> who_has_the_name() {
+  // Once asked is enough until he ends it: of a guardian that was stopped each new connection would take one of so many places.
+  static std::unique_ptr<Connection> asked;
+  if (asked != nullptr) {
+    pollfd ended{asked->fd(), POLLIN, 0};
+    if (::poll(&ended, 1, 0) == 0) return asked->peer();
+    asked.reset();
+  }
   const AbstractName name = machine_name();
   UniqueFd socket = stream_socket();
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name.address), name.size) != 0)
     return std::nullopt;
-  return Connection(std::move(socket)).peer();
+  asked = std::make_unique<Connection>(std::move(socket));
+  return asked->peer();
+}
+
+// "pid:[4026531836]"; empty: not known.
+std::string pid_namespace() {
+  std::error_code none;
+  return std::filesystem::read_symlink("/proc/self/ns/pid", none).string();
 }
 
 // "name<TAB>value" lines; what a value must not hold is taken out.
@@ -56,7 +73,8 @@ std::string holder_line(const char* name, const std::string& value) {
 }  // namespace
 
 std::string Holder::text() const {
-  std::string text = fmt::format("pid {}, {}", pid, experiment);
+  std::string text =
+      fmt::format("pid {}{}, {}", pid, elsewhere ? " in another PID namespace" : "", experiment);
   if (!since.empty()) text += ", since " + since;
   if (!user.empty()) text += ", by " + user;
   if (!until.empty()) text += ", until about " + until;
@@ -86,21 +104,19 @@ bool MachineLock::take_name(std::string& note) {
   if (errno != EADDRINUSE) return true;  // no such names here: the file has to do
   name_.reset();
   const auto other = who_has_the_name();
-  // Root's own: the guardian of a run that is just ending.
-  if (::geteuid() != 0 || (other && other->user == 0)) return false;
-  note = other ? fmt::format(
-                     "pid {} of uid {} holds the name by which users without the guardian keep out of each "
-                     "other's way: if it measures too, the two disturb each other",
-                     other->pid, other->user)
-               : std::string(
-                     "somebody holds the name by which users without the guardian keep out of each other's "
-                     "way, and does not say who");
+  // What a user's own sweep has set for its night root's would take for what was there before. Our guardians say who they are; who does not, or
+  // cannot be asked, is none, and is not to keep root out.
+  if (::geteuid() != 0 || other) return false;
+  note = fmt::format(
+      "somebody holds the name by which users {} keep out of each other's way, and does not say who",
+      "without the guardian");
   return true;
 }
 
 void MachineLock::describe(const Holder& us) {
   if (!lock_) return;
   folder_.describe_holder(lock_, holder_line("user", us.user) + holder_line("pid", std::to_string(us.pid)) +
+                                     holder_line("namespace", pid_namespace()) +
                                      holder_line("experiment", us.experiment) +
                                      holder_line("since", us.since) + holder_line("until", us.until));
 }
@@ -113,6 +129,7 @@ std::optional<Holder> holder_of_machine(const StateFolder* folder, bool of_machi
     const std::string name = one.substr(0, tab), value = one.substr(tab + 1);
     if (name == "user") holder.user = value;
     if (name == "pid") holder.pid = std::atoi(value.c_str());
+    if (name == "namespace") holder.elsewhere = !value.empty() && value != pid_namespace();
     if (name == "experiment") holder.experiment = value;
     if (name == "since") holder.since = value;
     if (name == "until") holder.until = value;

@@ -2,7 +2,7 @@
 //
 // The lock is a file in the state folder. A guardian without rights of its own (a user's, without knobs) has
 // another folder than root's: a name in the abstract socket space, which needs no file and goes with its
-// holder, is taken besides. Anybody may take that name, so root's guardian says who has it and goes on.
+// holder, is taken besides. Anybody may take that name, and keep others out by it: who is refused is told who has it.
 #pragma once
 
 #include <optional>
@@ -16,6 +16,7 @@ namespace dvfs_plan {
 struct Holder {
   std::string user, experiment, since, until;  // until: as the run expects; may be empty
   int pid = 0;
+  bool elsewhere = false;  // its PID is of another PID namespace (a container), and means nothing here
 
   std::string text() const;  // "pid 12, night.yaml, since 2026-..., by alice, until about ..."
 };

@@ -287,7 +287,8 @@ class Session {
       const auto holder =
           waited < locks_patience ? std::nullopt : holder_of_machine(&*folder_, options_.sysfs_root.empty());
       // A run that was killed a moment ago: its guardian puts back what it had set, and goes; on a busy machine that takes a while.
-      const bool is_ending = holder && holder->pid > 0 && ::kill(holder->pid, 0) != 0 && errno == ESRCH;
+      const bool is_ending =
+          holder && holder->pid > 0 && !holder->elsewhere && ::kill(holder->pid, 0) != 0 && errno == ESRCH;
       if (waited >= locks_patience && !(is_ending && waited < patience_with_the_dead)) {
         if (!waits && is_ending)
           throw Error(

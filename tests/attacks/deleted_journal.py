@@ -61,7 +61,7 @@ class DeletedJournal(attack.AttackCase):
                 said = self.restore()
                 self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "1 settings put back, 0 were as before\n", ""))
                 self.assertFalse(self.is_set())
-                self.assertEqual(self.restore().stdout, "there is nothing to restore: no sweep left a journal here or in a home\n")
+                self.assertEqual(self.restore().stdout, "there is nothing to restore: no sweep left a journal here or in a home that the user database names\n")
                 self.account.survived += 1
 
     def test_no_copy_is_left(self):
@@ -81,7 +81,7 @@ class DeletedJournal(attack.AttackCase):
         self.assertEqual(again.wait(timeout=60), 4)
         attack.MTU.write_text(self.before)
         self.assertEqual(self.restore("--discard").returncode, 0)
-        self.assertEqual(self.restore().stdout, "there is nothing to restore: no sweep left a journal here or in a home\n")
+        self.assertEqual(self.restore().stdout, "there is nothing to restore: no sweep left a journal here or in a home that the user database names\n")
         self.account.survived += 1
 
     def test_the_guardian_alone_is_killed(self):
@@ -113,7 +113,7 @@ class DeletedJournal(attack.AttackCase):
                 self.account.tried += 1
                 self.assertIn("the guardian's session ended during the trial", said)
                 self.assertFalse(self.is_set(), said)
-                self.assertEqual(self.restore().stdout, "there is nothing to restore: no sweep left a journal here or in a home\n")
+                self.assertEqual(self.restore().stdout, "there is nothing to restore: no sweep left a journal here or in a home that the user database names\n")
                 self.account.survived += 1
 
     def test_what_is_deleted_is_written_again(self):

@@ -213,7 +213,7 @@ conditions: {warm up: 0, references: false, foreign load: off}
 """
         code, console = self.testbed.run("dvfs-plan /empty.yaml --quiet; code=$?; wc -l </sys/class/net/lo/ifalias >after.txt; dvfs-plan restore >>after.txt 2>&1; exit $code", {"empty.yaml": experiment})
         self.assertEqual(code, 0, console)
-        self.assertEqual((self.testbed.fetch() / "after.txt").read_text(), "0\nthere is nothing to restore: no sweep left a journal here or in a home\n")
+        self.assertEqual((self.testbed.fetch() / "after.txt").read_text(), "0\nthere is nothing to restore: no sweep left a journal here or in a home that the user database names\n")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class Users(Whole):
             return subprocess.run([str(PROGRAM), "restore", *more], cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
 
         none = restore()
-        self.assertEqual((none.returncode, none.stdout), (0, "there is nothing to restore: no sweep left a journal here or in a home\n"), none.stderr)
+        self.assertEqual((none.returncode, none.stdout), (0, "there is nothing to restore: no sweep left a journal here or in a home that the user database names\n"), none.stderr)
         left = self.theirs / ".local/state/dvfs-plan" / socket.gethostname()
         left.mkdir(parents=True)
         (left / "journal").write_text("{}\n")
