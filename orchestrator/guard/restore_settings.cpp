@@ -178,9 +178,10 @@ class Restorer {
     // A lock that this run never set need not be reset, and an owner's own would be lost by it.
     if (!access_.at(setting.path).can_be_read())
       return taken || (known_.knows(setting.path) && !known_.applied->contains(setting.path));
-    const bool same =
-        now.text && (reads_as(*now.text, setting.value) ||
-                     (access_.at(setting.path).is_command() && reads_as_asked(setting.value, *now.text)));
+    const bool same = now.text && reads_as(*now.text, setting.value);
+    // The same number in other digits need not be the same setting ("1e0" and "1" are two masks): only once it was put back.
+    const bool same_number = now.text && access_.at(setting.path).is_command() && taken &&
+                             reads_as_asked(setting.value, *now.text);
     // One that has not shown what was set there is believed once it was put back.
     const bool doubted =
         (known_.unshown != nullptr && known_.unshown->contains(setting.path)) ||
@@ -188,6 +189,7 @@ class Restorer {
         (known_.unsettled != nullptr && known_.unsettled->contains(setting.path) &&
          access_.at(setting.path).is_command());
     if (same) return taken || !doubted;
+    if (same_number) return true;
     // Only once it was written: before, a capped limit is not yet the owner's.
     return taken && explained_by_cap(setting);
   }

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -609,6 +610,46 @@ time.sleep(1000)
                 break
         self.assertRegex(line, r"waiting for the machine, 1 in the queue; now: pid \d+, own.yaml, .*; that run has ended, and its guardian has not: `fuser \S+/lock` names it: kill -CONT it, and if that does not help, kill -9 it\n$")
         os.kill(guardian, signal.SIGCONT)
+        rest = waiter.communicate(timeout=60)[1]
+        self.assertEqual(waiter.returncode, 0, rest)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
+    def test_texts_that_look_like_the_same_number_are_put_back(self):
+        """A mask "1e0" and a mask "1", a profile "0011" and "11"; and 140.000 that is told as 140 once it was put back is the same."""
+        self.write("tool", '#!/bin/sh\ncase $1 in get) cat machine/cap;; set) echo "$2" >machine/cap;; esac\n').chmod(0o755)
+        for before, swept in (("1e0", '["1", "f"]'), ("0011", '["11", "x"]'), ("060", '["60", "y"]')):
+            with self.subTest(before):
+                self.cap.write_text(before + "\n")
+                self.write("own.yaml", EXPERIMENT.replace("WAIT", "true").replace("axes: {set.cap: [100, 120]}", f"axes: {{set.cap: {swept}}}").replace("[100, 120, 140]", swept))
+                run = self.call("own.yaml", "--no-html", "--fresh")
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertEqual(self.cap.read_text(), before + "\n")
+        self.write("tool", '#!/bin/sh\ncase $1 in get) cat machine/cap;; set) echo "${2%.*}" >machine/cap;; esac\n').chmod(0o755)
+        self.cap.write_text("140.000\n")
+        self.experiment()
+        run = self.call("own.yaml", "--no-html", "--fresh")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(self.cap.read_text(), "140\n")
+
+    def test_beside_a_sweep_of_another_users_nothing_is_set(self):
+        """What that one has set for its night would be taken for what was there before, and be put back behind its end."""
+        self.experiment()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as taken:
+            os.setresuid(61003, 61003, 0)
+            try:
+                taken.bind("\0dvfs-plan one sweep a machine")
+                taken.listen(64)  # as a guardian does
+            finally:
+                os.setresuid(0, 0, 0)
+            for words in (["own.yaml", "--no-html"], ["restore"]):
+                refused = self.call(*words)
+                self.assertEqual(refused.returncode, 3, refused.stderr)
+                self.assertIn(f"error: another sweep is running on this machine (pid {os.getpid()}, an experiment, by uid 61003)\n", refused.stderr)
+            self.assertFalse((self.folder / "own.sqlite").exists())
+            waiter = subprocess.Popen(self.arguments("own.yaml", "--no-html", "--wait"), cwd=self.folder, env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(lambda: waiter.poll() is None and waiter.kill())
+            self.assertRegex(waiter.stderr.readline(), rf"waiting for the machine, 1 in the queue; now: pid {os.getpid()}, an experiment, by uid 61003\n$")
+            self.assertEqual(self.cap.read_text(), "140.000\n")
         rest = waiter.communicate(timeout=60)[1]
         self.assertEqual(waiter.returncode, 0, rest)
         self.assertEqual(self.cap.read_text(), "140.000\n")
