@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -135,7 +135,7 @@ class RunLoop {
       const PlannedTrial* const trial = run_.strategy.next(history_);
       note(trial);
       if (trial == nullptr) return std::nullopt;
-      if (is_idle(trial->role) || !warmed_blocks_.insert(trial->block).second) return *trial;
+      if (is_idle(trial->role) || !is_cold(*trial)) return *trial;
       plan_warm_ups(*trial);
       if (warm_ups_.empty()) return *trial;
     }
@@ -149,6 +149,14 @@ class RunLoop {
     if (noted_ == key) return;
     run_.store.note_current(key, run_.strategy.remaining(history_));
     noted_ = key;
+  }
+
+  // A block's first trial; and the first one behind the start of a service for it: the reference's two and the points that share its service would
+  // else be the only warm ones.
+  bool is_cold(const PlannedTrial& trial) {
+    const std::string& services = run_.plan.points[static_cast<std::size_t>(trial.point)].services;
+    const auto [warmed, is_new] = warmed_for_.try_emplace(trial.block, services);
+    return is_new || std::exchange(warmed->second, services) != services;
   }
 
   // They bring caches and temperatures to where the block's trials will find them. A session that resumes in
@@ -170,7 +178,7 @@ class RunLoop {
   History history_;
   Brake brake_;
   std::deque<PlannedTrial> warm_ups_;
-  std::set<int> warmed_blocks_;
+  std::map<int, std::string> warmed_for_;  // of each block, what services its last trial needed
   std::string announced_;
   bool announced_all_ = false;
   std::optional<std::string> noted_;  // the file's current trial

@@ -96,9 +96,10 @@ class RandomisedBlocks : public Strategy {
       if (*bought < fixed) return buys;
       if (blocks < 1) return buys + "; too little is left to confirm the best point with";
     }
-    const std::string confirming =
-        fmt::format("at last {} block{} of the best point, its rivals and the reference ({} trials at most)",
-                    blocks, blocks == 1 ? "" : "s", blocks * of_a_block);
+    const std::string confirming = fmt::format(
+        "at last {} block{} of the best point, its rivals and the reference ({} trials at most; none where "
+        "the reference is the best)",
+        blocks, blocks == 1 ? "" : "s", blocks * of_a_block);
     return buys.empty() ? fmt::format("{} ({}), {}", counted(repeat_.min, "block"), counted(fixed, "trial"),
                                       confirming)
                         : buys + "; " + confirming;
@@ -260,12 +261,16 @@ class RandomisedBlocks : public Strategy {
       ++of_mine;
     }
     const double expected = of_mine > 0 ? mine / of_mine : of_all > 0 ? all / of_all : 0;
-    // The first workload trial of a block brings its warm-ups with it.
-    const bool opens_block =
-        !is_idle(trial.role) &&
-        std::none_of(history.trials().begin(), history.trials().end(),
+    // The first workload trial of a block, or behind the start of a service, brings its warm-ups with it.
+    const auto services = [&](const PlannedTrial& t) -> const std::string& {
+      return plan_.points[static_cast<std::size_t>(t.point)].services;
+    };
+    const auto before =
+        std::find_if(history.trials().rbegin(), history.trials().rend(),
                      [&](const FinishedTrial& t) { return t.block == trial.block && !is_idle(t.role); });
-    const int slots = 1 + (opens_block ? plan_.experiment.conditions.warm_up : 0);
+    const bool is_cold =
+        !is_idle(trial.role) && (before == history.trials().rend() || services(*before) != services(trial));
+    const int slots = 1 + (is_cold ? plan_.experiment.conditions.warm_up : 0);
     const double to_confirm =
         history.workload_trials() > 0 ? reserved * history.spent().value() / history.workload_trials() : 0;
     return history.committed().value() + slots * expected + to_confirm <= budget.time->value();

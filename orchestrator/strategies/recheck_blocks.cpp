@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <string>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -33,10 +35,14 @@ Seconds RecheckBlocks::length_of_a_block(const std::function<double(int point)>&
   double length = 0;
   if (blocks_.empty()) return Seconds{0};
   const auto& trials = blocks_.front().trials;
-  for (const PlannedTrial& one : trials) length += is_idle(one.role) ? window : trial(one.point);
-  const auto first =
-      std::find_if(trials.begin(), trials.end(), [](const PlannedTrial& one) { return !is_idle(one.role); });
-  if (first != trials.end()) length += plan_.experiment.conditions.warm_up * trial(first->point);
+  std::optional<std::string> warm;  // the services that are up
+  for (const PlannedTrial& one : trials) {
+    length += is_idle(one.role) ? window : trial(one.point);
+    if (is_idle(one.role)) continue;
+    const std::string& services = plan_.points[static_cast<std::size_t>(one.point)].services;
+    if (warm != services) length += plan_.experiment.conditions.warm_up * trial(one.point);
+    warm = services;
+  }
   return Seconds{length};
 }
 

@@ -242,7 +242,7 @@ TEST(Confirming, TheFinalistsAndTheReferenceAreRunAgainInBlocksOfTheirOwn) {
   EXPECT_EQ(
       night.strategy_->announcement(History()),
       "2 blocks (10 trials), at last 4 blocks of the best point, its rivals and the reference (20 trials "
-      "at most)");
+            "at most; none where the reference is the best)");
   EXPECT_EQ(night.strategy_->remaining(night.history_), 10 + 20);
   night.run([](const PlannedTrial& trial) {
     EXPECT_EQ(trial.confirms, trial.block > 2) << trial.key;
@@ -277,7 +277,7 @@ TEST(Confirming, ABudgetOfTrialsIsKeptForIt) {
   EXPECT_EQ(night.strategy_->announcement(History()),
             "the budget of 40 trials buys the first 2 blocks (12 trials) and 8 more, where the intervals are "
             "widest (at most 9 blocks a point); at last 4 blocks of the best point, its rivals and the "
-            "reference (20 trials at most)");
+            "reference (20 trials at most; none where the reference is the best)");
   int confirming = 0;
   night.run([&](const PlannedTrial& trial) {
     confirming += trial.confirms ? 1 : 0;
@@ -312,7 +312,7 @@ TEST(Confirming, WhatABudgetDoesNotBuyIsNotPromised) {
             "best point with");
   EXPECT_EQ(says("16 trials"),
             "the budget of 16 trials buys the first 2 blocks (10 trials); at last 1 block of the best point, "
-            "its rivals and the reference (5 trials at most)");
+            "its rivals and the reference (5 trials at most; none where the reference is the best)");
 }
 
 TEST(Confirming, WhatIsLeftIsKnownAfterAKill) {

@@ -75,7 +75,13 @@ class RunLoopTest : public testing::Test {
   // Keys of all trials in the file, after a night on so many nodes.
   std::multiset<std::string> night(const std::string& more, std::size_t nodes, std::uint64_t seed,
                                    int interrupted_after = 1000000, const std::string& name = "n") {
-    const Plan plan = plan_of(more);
+    std::multiset<std::string> keys;
+    for (const FinishedTrial& trial : history_of(plan_of(more), nodes, seed, interrupted_after, name))
+      keys.insert(trial.key);
+    return keys;
+  }
+  std::vector<FinishedTrial> history_of(const Plan& plan, std::size_t nodes, std::uint64_t seed,
+                                        int interrupted_after = 1000000, const std::string& name = "n") {
     const std::string file = folder_ / name + ".sqlite";
     Store store = std::filesystem::exists(file) ? Store::open(file, Database::Mode::read_write)
                                                 : Store::create(file, plan, {}, {}, {});
@@ -88,9 +94,7 @@ class RunLoopTest : public testing::Test {
     const RunEnd end = run_trials(parts, {});
     EXPECT_EQ(end, interrupted_after < 1000000 ? RunEnd::interrupted : RunEnd::done);
     most_ = executor.most();
-    std::multiset<std::string> keys;
-    for (const FinishedTrial& trial : store.history()) keys.insert(trial.key);
-    return keys;
+    return store.history();
   }
   TemporaryFolder folder_;
   std::size_t most_ = 0;
@@ -123,6 +127,32 @@ TEST_F(RunLoopTest, WhatWasUnderWayAtAnInterruptionIsRunAgain) {
     std::erase_if(expected, [](const std::string& key) { return key.find("warm") != std::string::npos; });
     EXPECT_EQ(resumed, expected) << seed;
   }
+}
+
+// Else the reference's second trial, and what shares its service, would be the only ones that find it warm.
+TEST_F(RunLoopTest, BehindEachStartOfAServiceItWarmsUp) {
+  Plan plan = plan_of(blocks);
+  for (std::size_t i = 0; i < plan.points.size(); ++i)
+    plan.points[i].services = "server batch=" + std::to_string(i / 2);
+  plan.trials = schedule(plan.points, 4, schedule_options(plan.experiment));
+  std::string up;
+  int block = 0, warm_ups = 0;
+  bool warmed = false;
+  const auto trials = history_of(plan, 1, 1);
+  for (const FinishedTrial& trial : trials) {
+    const std::string& services = plan.points[static_cast<std::size_t>(trial.point)].services;
+    const bool is_warm_up = trial.role == TrialRole::warm_up;
+    warm_ups += is_warm_up ? 1 : 0;
+    if (trial.block != block || services != up) {
+      // Those that are run again, at the end of their block.
+      EXPECT_TRUE(is_warm_up) << trial.key;
+    }
+    warmed = is_warm_up;
+    block = trial.block;
+    up = services;
+  }
+  EXPECT_FALSE(warmed) << "nothing behind it";
+  EXPECT_GE(warm_ups, 4 * 3);
 }
 
 TEST_F(RunLoopTest, ABudgetCountsWhatIsUnderWay) {
