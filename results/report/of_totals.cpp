@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,8 +13,13 @@
 namespace dvfs_plan {
 namespace {
 
-bool is_one(const TrialRow& trial) {
-  return trial.counts() && trial.units && trial.time_s;
+// What a trial did: units of work, or runs.
+using Done = std::optional<double> (*)(const TrialRow&);
+std::optional<double> units_of(const TrialRow& trial) {
+  return trial.units;
+}
+std::optional<double> runs_of(const TrialRow& trial) {
+  return static_cast<double>(trial.runs);
 }
 
 // Of all runs of the trial: a row has them per run.
@@ -24,14 +30,38 @@ std::optional<double> time_used(const TrialRow& trial) {
   return trial.time_s ? std::optional(*trial.time_s * trial.runs) : std::nullopt;
 }
 
-template <class Used>
-std::optional<TotalsRatio> ratio_of(const std::vector<const TrialRow*>& trials, Used used) {
-  std::vector<UsedForUnits> known;
-  for (const TrialRow* trial : trials) {
-    const std::optional<double> one = is_one(*trial) ? used(*trial) : std::nullopt;
-    if (one) known.push_back({*one, *trial->units});
+// Those that count and tell what they did.
+std::vector<const TrialRow*> that_did(const std::vector<const TrialRow*>& trials, Done done) {
+  std::vector<const TrialRow*> those;
+  std::copy_if(trials.begin(), trials.end(), std::back_inserter(those),
+               [&](const TrialRow* trial) { return trial->counts() && trial->time_s && done(*trial); });
+  return those;
+}
+
+// What one trial took by the totals; of each amount `x`, its departure from their ratio.
+struct TotalsOfPoint {
+  std::optional<TotalsRatio> energy, time;
+  Done done = units_of;
+
+  double x_time(const TrialRow& trial) const { return time->departure({*time_used(trial), *done(trial)}); }
+  std::optional<double> x_energy(const TrialRow& trial) const {
+    const auto used = energy_used(trial);
+    return used && energy ? std::optional(energy->departure({*used, *done(trial)})) : std::nullopt;
   }
-  return TotalsRatio::of(known);
+};
+
+// nullopt: all did the same, or nothing at all.
+std::optional<TotalsOfPoint> unequal_totals(const std::vector<const TrialRow*>& those, Done done) {
+  std::vector<double> amounts;
+  std::vector<UsedForUnits> joules, seconds;
+  for (const TrialRow* trial : those) {
+    amounts.push_back(*done(*trial));
+    seconds.push_back({*time_used(*trial), *done(*trial)});
+    if (const auto used = energy_used(*trial)) joules.push_back({*used, *done(*trial)});
+  }
+  if (!is_unequal(amounts)) return std::nullopt;
+  TotalsOfPoint totals{TotalsRatio::of(joules), TotalsRatio::of(seconds), done};
+  return totals.time ? std::optional(totals) : std::nullopt;
 }
 
 // By the trial's own ratio.
@@ -44,7 +74,41 @@ WorkOfTrial own_work(const TrialRow& trial) {
     work.edp = *work.energy * *work.time;
     work.ed2p = *work.energy * *work.time * *work.time;
   }
+  work.energy_of_run = trial.energy_j;
+  work.time_of_run = trial.time_s;
+  work.above_idle_of_run = trial.above_idle_j;
   return work;
+}
+
+void set_run(WorkOfTrial& one, const TrialRow& trial, const TotalsOfPoint& totals) {
+  one.time_of_run = totals.time->ratio() * (1 + totals.x_time(trial));
+  const auto x_energy = totals.x_energy(trial);
+  if (!x_energy) return;
+  one.energy_of_run = totals.energy->ratio() * (1 + *x_energy);
+  // What it draws idle, for as long.
+  if (trial.above_idle_j && *trial.time_s > 0)
+    one.above_idle_of_run =
+        *one.energy_of_run - (*trial.energy_j - *trial.above_idle_j) / *trial.time_s * *one.time_of_run;
+}
+
+void set_unit(WorkOfTrial& one, const TrialRow& trial, const TotalsOfPoint& totals,
+              const ObjectiveSpec& objective) {
+  const double time = totals.time->ratio(), x_time = totals.x_time(trial);
+  one.time = time * (1 + x_time);
+  one.time_in_logs = time * std::exp(x_time);
+  std::optional<double> energy;
+  one.energy.reset(), one.energy_in_logs.reset(), one.edp.reset(), one.ed2p.reset(), one.objective.reset();
+  if (const auto x_energy = totals.x_energy(trial)) {
+    energy = totals.energy->ratio();
+    one.energy = *energy * (1 + *x_energy);
+    one.energy_in_logs = *energy * std::exp(*x_energy);
+    one.edp = *energy * time * (1 + *x_energy + x_time);
+    one.ed2p = *energy * time * time * (1 + *x_energy + 2 * x_time);
+  }
+  one.objective_in_logs = objective_value(objective, one.energy_in_logs, *one.time_in_logs);
+  const auto middle = objective_value(objective, energy, time);
+  if (one.objective_in_logs && middle)
+    one.objective = *middle * (1 + std::log(*one.objective_in_logs / *middle));
 }
 
 }  // namespace
@@ -56,33 +120,18 @@ WorkOfTrial work_of(const TrialRow& trial, const WorkOfTrials& unequal) {
 
 WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const ObjectiveSpec& objective) {
   WorkOfTrials work;
-  if (objective.per.empty()) return work;
-  std::vector<double> units;
-  for (const TrialRow* trial : trials) {
-    if (is_one(*trial)) units.push_back(*trial->units);
+  const auto with_runs = that_did(trials, runs_of);
+  const auto of_runs = unequal_totals(with_runs, runs_of);
+  for (const TrialRow* trial : with_runs) {
+    if (!of_runs) break;
+    set_run(work.try_emplace(trial, own_work(*trial)).first->second, *trial, *of_runs);
   }
-  if (!is_unequal(units)) return work;
-  const auto energy = ratio_of(trials, energy_used), time = ratio_of(trials, time_used);
-  for (const TrialRow* trial : trials) {
-    if (!is_one(*trial) || !time) continue;
-    WorkOfTrial& one = work[trial];
-    const double x_time = time->departure({*time_used(*trial), *trial->units});
-    one.time = time->ratio() * (1 + x_time);
-    one.time_in_logs = time->ratio() * std::exp(x_time);
-    std::optional<double> mean;
-    if (const auto used = energy_used(*trial); used && energy) {
-      const double x_energy = energy->departure({*used, *trial->units});
-      one.energy = energy->ratio() * (1 + x_energy);
-      one.energy_in_logs = energy->ratio() * std::exp(x_energy);
-      mean = energy->ratio();
-      const double product = energy->ratio() * time->ratio();
-      one.edp = product * (1 + x_energy + x_time);
-      one.ed2p = product * time->ratio() * (1 + x_energy + 2 * x_time);
-    }
-    one.objective_in_logs = objective_value(objective, one.energy_in_logs, *one.time_in_logs);
-    const auto middle = objective_value(objective, mean, time->ratio());
-    if (one.objective_in_logs && middle)
-      one.objective = *middle * (1 + std::log(*one.objective_in_logs / *middle));
+  const Done done = objective.per.empty() ? runs_of : units_of;
+  const auto those = that_did(trials, done);
+  const auto totals = unequal_totals(those, done);
+  for (const TrialRow* trial : those) {
+    if (!totals) break;
+    set_unit(work.try_emplace(trial, own_work(*trial)).first->second, *trial, *totals, objective);
   }
   return work;
 }
@@ -96,6 +145,7 @@ void set_work_of_totals(std::vector<TrialRow>& trials, const ExperimentRow& expe
     for (TrialRow* trial : mine) {
       const auto found = work.find(trial);
       if (found == work.end()) continue;
+      if (!trial->units) trial->units = trial->runs;
       trial->energy_per_unit_j = found->second.energy_in_logs;
       trial->time_per_unit_s = found->second.time_in_logs;
       trial->objective_value = found->second.objective_in_logs;

@@ -186,7 +186,8 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
     if (trial->energy_half_width_j && trial->energy_j && *trial->energy_j > 0)
       sensor = SensorPart{*trial->energy_half_width_j / *trial->energy_j,
                           trial->energy_systematic_j.value_or(0) / *trial->energy_j};
-    energy.add(trial->energy_j, group, sensor);
+    const WorkOfTrial work = work_of(*trial, of.unequal);
+    energy.add(work.energy_of_run, group, sensor);
     if (trial->energy_j && !sensor) ++point.without_sensor_part;
     std::optional<SensorPart> above_idle_sensor;
     if (trial->above_idle_j && *trial->above_idle_j != 0 && trial->time_s && trial->energy_half_width_j &&
@@ -198,11 +199,10 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
                                 trial->idle_systematic_w.value_or(0) * *trial->time_s) /
                          std::abs(*trial->above_idle_j)};
     }
-    above_idle.add(trial->above_idle_j, group, above_idle_sensor);
-    const WorkOfTrial work = work_of(*trial, of.unequal);
+    above_idle.add(work.above_idle_of_run, group, above_idle_sensor);
     work_energy.add(work.energy, group, sensor);
     work_time.add(work.time, group, std::nullopt);
-    time.add(trial->time_s, group, std::nullopt);
+    time.add(work.time_of_run, group, std::nullopt);
     power.add(trial->mean_power_w, group, sensor);
     point.in_units = point.in_units || trial->units.has_value();
     per_unit.add(trial->units ? work.energy : std::nullopt, group, sensor);

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "results/report/constraint_checks.hpp"
 #include "results/report/drift.hpp"
+#include "results/report/long_ones.hpp"
 #include "results/report/nodes.hpp"
 #include "results/report/of_totals.hpp"
 #include "results/report/one_unit.hpp"
@@ -626,6 +627,8 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
   std::map<std::tuple<std::string, int, TrialRole>, bool> counts;  // of each planned trial, any attempt
   std::map<std::string, std::vector<const TrialRow*>, NaturalOrder> scenarios;
   OneUnit one_unit(trials);
+  LongOnes long_ones(trials);
+  for (std::string& line : long_ones.warnings()) summary.warnings.push_back(std::move(line));
   for (const TrialRow& trial : trials) {
     if (trial.role == TrialRole::warm_up) continue;
     if (!trial.left_out.empty()) {
@@ -640,7 +643,7 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
                                   : counts[{trial.point, trial.block, trial.role}];
     any = any || trial.counts() || trial.censored();
     if (!trial.counts() && !trial.censored()) ++summary.not_counted[trial.verdict];
-    scenarios[trial.scenario].push_back(one_unit.of(trial));
+    scenarios[trial.scenario].push_back(one_unit.of(*long_ones.of(trial)));
   }
   for (const auto& [planned, any] : counts) summary.unmended += any ? 0 : 1;
   summary.done = summary.finished - owed.count();

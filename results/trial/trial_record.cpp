@@ -104,7 +104,7 @@ void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optiona
               std::size_t starts, std::optional<double> units) {
   const double of_run = std::max(1.0, static_cast<double>(starts)), of_work = units.value_or(of_run);
   const bool any_work = of_work > 0;
-  trial.units = units;
+  trial.units = of_work;
   trial.used_s = region_s;
   trial.used_j = energy_j;
   if (region_s) {

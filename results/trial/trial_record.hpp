@@ -205,7 +205,7 @@ struct FinishedTrial : PlannedTrial {
   std::optional<double> systematic_share = {};  // of it, what may be the same in all trials
   std::optional<double> work_time_s = {},
                         work_energy_j = {};  // per unit of work where the objective is, else per run
-  // Where the objective is per unit: what all its runs did, and used.
+  // What all its runs did, and used: units of work where the objective is per unit, else runs.
   std::optional<double> units = {}, used_s = {}, used_j = {};
   std::map<std::string, double> other =
       {};                 // metrics, and `time` and `energy` of a run: what constraints may name

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "results/compare/comparison.hpp"
 #include "results/compare/recheck.hpp"
@@ -150,6 +151,94 @@ TEST_F(UsefulWork, ARecheckSeesThatHalfOfTheTrialsDoNothingNow) {
   // Twice as much a unit.
   EXPECT_NEAR(*rows[0].saving.value, -0.2, 0.05);
   EXPECT_NEAR(*rows[0].change.value, 1, 0.05);
+}
+
+// `measure: {at least: ...}` ends a trial at the first run that makes it long enough: fewer runs where they happen to be long. What a run takes is
+// what all of them took together. Runs of 10 ms and of 100 ms, and twice as quick ones at the reference.
+TEST_F(UsefulWork, ARunTakesWhatAllRunsTookThatCameUntilItWasLongEnough) {
+  experiment_.objective.per.clear();
+  experiment_.objective.minimise = Objective::energy;
+  std::mt19937_64 random(20261129);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  constexpr double at_least = 0.07, mean = 0.7 * 0.01 + 0.3 * 0.1, watts = 40, idle = 10;
+  int nights = 0, time_held = 0, energy_held = 0, above_held = 0, slowdown_held = 0;
+  double times = 0;
+  const auto run_until_long_enough = [&](std::vector<TrialRow>& trials, int ghz, int block) {
+    double all = 0;
+    int runs = 0;
+    for (; all < at_least; ++runs) all += (uniform(random) < 0.7 ? 0.01 : 0.1) * (ghz == 3 ? 0.5 : 1);
+    TrialRow& one = add(trials, ghz, block, all / runs, 1);
+    one.units.reset();
+    one.time_per_unit_s.reset();
+    one.runs = runs;
+    one.energy_j = one.objective_value = watts * *one.time_s;
+    one.above_idle_j = (watts - idle) * *one.time_s;
+    one.mean_power_w = watts;
+  };
+  for (int night = 0; night < 200; ++night) {
+    std::vector<TrialRow> trials;
+    for (int block = 1; block <= 24; ++block) {
+      for (const int ghz : {3, 1}) run_until_long_enough(trials, ghz, block);
+    }
+    const ScenarioSummary is = summary(trials).scenarios.at(0);
+    for (const PointSummary& point : is.points) {
+      if (point.is_reference) continue;
+      ++nights;
+      const auto holds = [](const std::optional<Estimate>& e, double truth) {
+        return std::abs(e.value().mean - truth) <= e->half_width.value() ? 1 : 0;
+      };
+      times += point.time->mean / mean;
+      time_held += holds(point.time, mean);
+      energy_held += holds(point.energy, watts * mean);
+      above_held += holds(point.above_idle, (watts - idle) * mean);
+      EXPECT_NEAR(point.objective->mean, point.energy->mean, 1e-9 * point.energy->mean);
+      slowdown_held += point.slowdown->low <= 1.0 && point.slowdown->high >= 1.0 ? 1 : 0;
+    }
+  }
+  ASSERT_EQ(nights, 200);
+  // The mean of each trial's own time of a run is 1.5 times as much, and its interval holds none.
+  EXPECT_NEAR(times / nights, 1, 0.03);
+  EXPECT_GE(time_held, 180);
+  EXPECT_GE(energy_held, 180);
+  EXPECT_GE(above_held, 180);
+  EXPECT_GE(slowdown_held, 180);
+}
+
+// Under a gauge of 100 ms trials of 20 ms are run again until one is long: the mean of those is not what the setting takes.
+TEST_F(UsefulWork, OfTrialsThatWereChosenByTheirLengthNoMeanIsMade) {
+  experiment_.objective.per.clear();
+  experiment_.objective.minimise = Objective::energy;
+  std::vector<TrialRow> trials;
+  const auto one = [&](int ghz, int block, double seconds, const char* verdict) {
+    TrialRow& trial = add(trials, ghz, block, seconds, 1);
+    trial.units.reset();
+    trial.time_per_unit_s.reset();
+    trial.verdict = verdict;
+    trial.objective_value.reset();
+    if (trial.counts()) trial.energy_j = trial.objective_value = 60 * seconds;
+  };
+  for (int block = 1; block <= 4; ++block) {
+    one(3, block, 0.45 + 0.001 * block, "ok");
+    one(2, block, 0.44 + 0.002 * block, "ok");
+    if (block == 2) one(1, block, 0.02, "sensor_gap");
+    one(1, block, 0.6 - 0.001 * block, "ok");
+  }
+  // A reader that was held up: as long as the others.
+  one(2, 5, 0.443, "sensor_gap");
+  const Summary is = summary(trials);
+  for (const PointSummary& point : is.scenarios.at(0).points) {
+    const bool chosen = point.point == "w cpu.frequency=1 GHz";
+    EXPECT_EQ(point.objective.has_value(), !chosen) << point.point;
+    EXPECT_EQ(point.counted, chosen ? 0 : 4) << point.point;
+  }
+  EXPECT_THAT(
+      is.warnings,
+      ElementsAre(
+          "w: cpu.frequency = 1 GHz: 1 trial of about 0.02 s was too short for the sensor, and 4 "
+          "counted that lasted 0.598 s: the longer ones alone are not what the setting takes, and "
+          "none of them counts; have the command run again within a trial (measure: {at least: ..})"));
+  for (const std::string& sentence : answer_sentences(is))
+    EXPECT_THAT(sentence, testing::Not(testing::HasSubstr("Every other point is")));
 }
 
 TEST_F(UsefulWork, WhatMissedItsTargetIsComparedByNoMeanAndTold) {

@@ -1,0 +1,72 @@
+#include "results/report/long_ones.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/text.hpp"
+#include "results/trial/trial_record.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+const std::string too_short_to_tell(to_string(Verdict::sensor_gap));
+
+bool is_untold(const TrialRow& trial) {
+  // Of one that is shorter still there may be no reading at all.
+  return trial.left_out.empty() &&
+         (trial.verdict == too_short_to_tell || trial.verdict == to_string(Verdict::sensor_absent));
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// A reader that is held up leaves out any trial; where each one that was left out is shorter than all that count, and by more than trials
+// commonly scatter, it was their length.
+bool were_chosen_by_length(const std::vector<double>& told, const std::vector<double>& not_told) {
+  constexpr double by_more_than_scatter = 0.9;
+  return !told.empty() && !not_told.empty() &&
+         *std::max_element(not_told.begin(), not_told.end()) < *std::min_element(told.begin(), told.end()) &&
+         mean(not_told) < by_more_than_scatter * mean(told);
+}
+
+}  // namespace
+
+LongOnes::LongOnes(const std::vector<TrialRow>& trials) {
+  for (const TrialRow& trial : trials) {
+    if (trial.role == TrialRole::warm_up || !trial.time_s || (!is_untold(trial) && !trial.counts())) continue;
+    Lengths& lengths = found_[{trial.scenario, trial.point}];
+    (is_untold(trial) ? lengths.not_told : lengths.told).push_back(*trial.time_s);
+    std::vector<std::string> settings;
+    for (const AxisSetting& setting : trial.settings) settings.push_back(setting.axis + " = " + setting.text);
+    lengths.settings = settings.empty() ? "the machine as it is" : join(settings, ", ");
+  }
+  std::erase_if(found_,
+                [](const auto& one) { return !were_chosen_by_length(one.second.told, one.second.not_told); });
+}
+
+const TrialRow* LongOnes::of(const TrialRow& trial) {
+  if (found_.empty() || !trial.counts() || !found_.contains({trial.scenario, trial.point})) return &trial;
+  TrialRow& copy = taken_out_.emplace_back(trial);
+  copy.verdict = too_short_to_tell;
+  return &copy;
+}
+
+std::vector<std::string> LongOnes::warnings() const {
+  std::vector<std::string> lines;
+  for (const auto& [key, lengths] : found_)
+    lines.push_back(
+        fmt::format("{}: {}: {} of about {:.3g} s {} too short for the sensor, and {} counted that lasted "
+                    "{:.3g} s: the longer ones alone are "
+                    "not what the setting takes, and none of them counts; have the command run again within "
+                    "a trial (measure: {{at "
+                    "least: ..}})",
+                    key.first, lengths.settings, counted(static_cast<int>(lengths.not_told.size()), "trial"),
+                    mean(lengths.not_told), lengths.not_told.size() == 1 ? "was" : "were",
+                    lengths.told.size(), mean(lengths.told)));
+  return lines;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,33 @@
+// Settings of which a sensor can tell the longer trials alone: those that count were chosen by how long they took, and their mean is not the
+// setting's.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/store/rows.hpp"
+
+namespace dvfs_plan {
+
+class LongOnes {
+ public:
+  explicit LongOnes(const std::vector<TrialRow>& trials);
+  // The trial itself, or one that does not count either (sensor_gap). As long as this lives.
+  const TrialRow* of(const TrialRow& trial);
+  // A line for each of these settings.
+  std::vector<std::string> warnings() const;
+
+ private:
+  struct Lengths {
+    std::string settings;
+    std::vector<double> told, not_told;  // s
+  };
+  std::map<std::pair<std::string, std::string>, Lengths> found_;  // by scenario and point
+  std::deque<TrialRow> taken_out_;
+};
+
+}  // namespace dvfs_plan
