@@ -325,16 +325,21 @@ class ScenarioComparison {
       }
     }
     for (auto field : {&PointSummary::work_energy, &PointSummary::work_time, &PointSummary::power}) {
-      std::vector<double> logs;
+      std::vector<double> logs, shares;
       for (const PointSummary* one : all) {
         if (!(one->*field) || !((one->*field)->mean > 0)) continue;
         logs.push_back(std::log((one->*field)->mean));
+        if ((one->*field)->sensor_half_width) shares.push_back(sensor_share(one->*field));
         if (!(point.*field)) point.*field = one->*field;
       }
-      if (logs.empty())
+      if (logs.empty()) {
         (point.*field).reset();
-      else
-        (point.*field)->mean = std::exp(estimate(logs)->mean);
+        continue;
+      }
+      Estimate& mean = *(point.*field);
+      mean.mean = std::exp(estimate(logs)->mean);
+      mean.sensor_half_width.reset();  // not the first night's
+      if (!shares.empty()) mean.sensor_half_width = mean.mean * estimate(shares)->mean;
     }
     point.trials = point.counted = point.censored = 0;
     std::vector<double> savings;
@@ -465,13 +470,48 @@ class ScenarioComparison {
     result_.old_best_known = old->objective.has_value() &&
                              std::all_of(old->constraints.begin(), old->constraints.end(),
                                          [](const ConstraintCheck& one) { return one.holds.has_value(); });
-    if (old->point != best.point) set_cost_of_old_best(*night_of_both, *of_night, *old, best);
+    const auto by_nights = old->point != best.point ? cost_by_nights(old->point, best.point) : std::nullopt;
+    if (by_nights)
+      result_.cost_of_old_best = by_nights;
+    else if (old->point != best.point)
+      set_cost_of_old_best(*night_of_both, *of_night, *old, best);
     // A night says so of its own best alone, which is not always that of all of them.
-    const bool is_its_best = of_night->best && of_night->points[*of_night->best].point == best.point;
+    const bool is_its_best =
+        !by_nights && of_night->best && of_night->points[*of_night->best].point == best.point;
     const auto& cost = result_.cost_of_old_best;
     result_.old_best_not_told_apart = is_its_best || old->point == best.point
                                           ? old->not_told_apart
                                           : !cost || !cost->low || (*cost->low <= 0 && *cost->high >= 0);
+  }
+
+  // Of several nights in which both count each is one repetition, whatever the order in which they are named. nullopt: there is one at most.
+  std::optional<Change> cost_by_nights(const std::string& old, const std::string& best) const {
+    std::vector<BlockedValue> values;
+    std::vector<double> shares_of_old, shares_of_best;
+    for (std::size_t night = 0; night < others_.size(); ++night) {
+      const ScenarioSummary* const scenario = find(others_[night].summary.scenarios, after_.scenario);
+      if (scenario == nullptr) continue;
+      const auto [points, blocked] = blocked_night(others_[night].trials, after_.scenario, objective_of);
+      const auto levels = levels_of_points(blocked, static_cast<int>(points.size()));
+      const auto level_of = [&, &names = points](const std::string& point) -> std::optional<double> {
+        const auto found = std::find(names.begin(), names.end(), point);
+        return found == names.end() ? std::nullopt : levels[static_cast<std::size_t>(found - names.begin())];
+      };
+      const auto of_old = level_of(old), of_best = level_of(best);
+      if (!of_old || !of_best) continue;
+      values.push_back({1, static_cast<int>(night), *of_old});
+      values.push_back({0, static_cast<int>(night), *of_best});
+      const auto add = [&](const std::string& point, std::vector<double>& shares) {
+        if (const PointSummary* const one = find(*scenario, point))
+          shares.push_back(sensor_share(one->objective));
+      };
+      add(old, shares_of_old);
+      add(best, shares_of_best);
+    }
+    constexpr std::size_t of_one_night = 2;
+    if (values.size() <= of_one_night || shares_of_old.empty() || shares_of_best.empty()) return std::nullopt;
+    return paired_change(values, 1, 0, ChangeOf::increase,
+                         std::hypot(estimate(shares_of_old)->mean, estimate(shares_of_best)->mean));
   }
 
   void set_cost_of_old_best(const ComparedResult& night_of_both, const ScenarioSummary& of_night,

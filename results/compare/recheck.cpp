@@ -122,7 +122,8 @@ Change against_both(const Change& change, const ScenarioSummary& was, double con
   const double middle = std::log1p(change.value) + moved;
   const double down = std::hypot(std::log1p(change.value) - std::log1p(*change.low), more),
                up = std::hypot(std::log1p(*change.high) - std::log1p(change.value), more);
-  return {change.pairs, change.value, std::min(*change.low, std::expm1(middle - down)),
+  // What is told is that from the saving stated then to the one stated now.
+  return {change.pairs, std::expm1(middle), std::min(*change.low, std::expm1(middle - down)),
           std::max(*change.high, std::expm1(middle + up))};
 }
 
