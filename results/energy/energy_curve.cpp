@@ -472,10 +472,11 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
   ChannelEnergy energy;
   energy.readings = readings_;
   energy.fault = fault_;
-  if (windows.empty() && fault_ == EnergyFault::none) energy.fault = EnergyFault::absent;
+  // Of nothing there is no energy, and that is no fault of the sensor's.
+  if (windows.empty()) return energy;
   std::vector<Stretch> stretches;
   for (const Window& window : windows) {
-    if (window.to <= window.from && fault_ == EnergyFault::none) energy.fault = EnergyFault::absent;
+    if (window.to <= window.from) return energy;
     stretches.push_back({seconds_of(window.from), seconds_of(window.to), window.marked});
   }
   if (energy.fault != EnergyFault::none && energy.fault != EnergyFault::denied) return energy;

@@ -271,6 +271,7 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
                          : some_without ? fmt::format(" of which the {} is known", what_is_least(scenario))
                                         : "",
                          all && perhaps.empty() ? "holds" : "is known to hold", unknown);
+    if (alone) return " No other point counts." + unknown;
     return fmt::format(
         " Every other point{}{} is worse, at the 5 % level.{}",
         some_bounded   ? " that reached the target"
@@ -434,7 +435,8 @@ std::string unfinished_text(const PointSummary& point) {
   // A timeout and a failure take what is slow or does not work out of the mean, and leave the lucky ones.
   int failed = 0;
   std::map<std::string, int> causes_of_it;
-  for (const char* verdict : {"timed_out", "exited", "signalled"}) {
+  for (const char* verdict :
+       {"timed_out", "exited", "signalled", "instance_failed", "service_died", "no_metric"}) {
     const auto found = point.not_counted.find(verdict);
     if (found == point.not_counted.end()) continue;
     failed += found->second;

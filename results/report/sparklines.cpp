@@ -87,11 +87,29 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
   std::stable_partition(order.begin(), order.end(),
                         [&](const std::string& group) { return lines[group].best; });
   const std::size_t all = order.size();
-  if (all > most_lines) order.resize(most_lines);
+  const auto setting = [&](const PointSummary& point) {
+    for (const AxisSetting& s : point.settings) {
+      if (s.axis == axis) return printable(setting_value_text(point, s));
+    }
+    return std::string();
+  };
+  // Where something is left out lines may begin and end at different values.
+  const auto range = [&](const std::string& group) {
+    const auto& points = lines[group].points;
+    return fmt::format(", from {} to {}", setting(*points.front()), setting(*points.back()));
+  };
+  std::erase_if(order, [&](const std::string& group) {
+    const auto& points = lines[group].points;
+    return points.size() < 3 || points.size() > most_values;
+  });
+  if (order.empty()) return {};
+  if (order.size() > most_lines) order.resize(most_lines);
+  const bool one_range = std::all_of(order.begin(), order.end(), [&](const std::string& group) {
+    return range(group) == range(order.front());
+  });
   TextTable table;
   for (const std::string& group : order) {
     const auto& points = lines[group].points;
-    if (points.size() < 3 || points.size() > most_values) continue;
     const auto row = [&](const char* name, const char* unit, auto of) {
       std::vector<std::optional<double>> values;
       double least = 0, most = 0;
@@ -105,7 +123,9 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
         first = false;
       }
       const std::string line = sparkline(values);
-      if (!line.empty()) table.row({" ", name, line, amounts_from_to(least, most, unit), printable(group)});
+      if (!line.empty())
+        table.row({" ", name, line, amounts_from_to(least, most, unit),
+                   printable(group) + (one_range ? "" : range(group))});
     };
     row("energy", "J",
         [](const PointSummary& p) { return p.energy_level ? p.energy_level : mean_of(p.work_energy); });
@@ -117,15 +137,8 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
   }
   const std::string text = table.text({});
   if (text.empty()) return {};
-  const auto setting = [&](const PointSummary& point) {
-    for (const AxisSetting& s : point.settings) {
-      if (s.axis == axis) return printable(setting_value_text(point, s));
-    }
-    return std::string();
-  };
-  const auto& first = lines[order.front()].points;
   return fmt::format(
-      "\nOver {}, from {} to {}{}{}:\n{}", printable(axis), setting(*first.front()), setting(*first.back()),
+      "\nOver {}{}{}{}:\n{}", printable(axis), one_range ? range(order.front()) : "",
       scenario.balanced ? "" : ", with the blocks' level taken out",
       all > order.size() ? fmt::format("; {} of {} settings of the others", order.size(), all) : "", text);
 }

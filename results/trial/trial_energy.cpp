@@ -551,6 +551,7 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     }
     known = false;
     const EnergyFault fault = energy == trial.energies.end() ? EnergyFault::absent : energy->fault;
+    if (fault == EnergyFault::none) continue;  // nothing counts (no_region): the verdict says so already
     const auto said = input.impossible.find(channel);
     const std::string text = fault == EnergyFault::impossible && said != input.impossible.end()
                                  ? said->second
