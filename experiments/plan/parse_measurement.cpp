@@ -221,6 +221,14 @@ void target(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective) {
         node.mark, "'to' names one metric and what it is to become, for example  to: {loss: \"<= 0.35\"}");
     return;
   }
+  if (node.entries[0].value->kind == YamlNode::Kind::sequence) {
+    read.diagnostics().error(node.entries[0].value->mark,
+                             fmt::format("'to: {}' is one bound, at which what counts ends, for example  to: "
+                                         "{{loss: \"<= 0.35\"}}; {}; "
+                                         "what else must hold goes under 'subject to'",
+                                         node.entries[0].key, YamlReader::found(*node.entries[0].value)));
+    return;
+  }
   if (alone.constraints.empty()) return;
   if (is_measured(alone.constraints[0].name))
     read.diagnostics().error(

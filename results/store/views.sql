@@ -26,7 +26,7 @@ CREATE VIEW experiments AS
 --| value: its text
 CREATE VIEW machine AS SELECT name, value FROM machine_fact;
 
--- Each run of the program on this file.
+-- Each run of the program on this file. Of several results that were joined each has a row a block that it ran: `pid`, `started_at` and `node` say which are one.
 --| session: its number
 --| started_at: UTC, ISO 8601
 --| ended_at: likewise; NULL: it runs, or was killed
@@ -561,7 +561,7 @@ CREATE VIEW instances AS
 --| as_read_j: counters: plain difference of what could be read at the edges
 --| readings: that had a value
 --| fresh_readings: of them, no repeats; 0 too where `fault` says why there is no energy
---| fault: why it is not known
+--| fault: why it is not known; NULL too where nothing counts (the trial's verdict says why)
 CREATE VIEW energy AS
   SELECT c.trial_id AS trial, ch.name AS channel, ch.domain, ch.contained_in, c.method, c.joules AS energy_j,
          c.half_width_j, c.as_read_j, c.readings, c.fresh_readings, c.fault

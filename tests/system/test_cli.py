@@ -183,7 +183,7 @@ workloads:
                    "objective: {minimise: time, per: samples, across: [t]}\nworkloads: [{name: w, shell: '/usr/bin/python3 -S -E takes.py {t} 0.02; echo samples 1 samples', metrics: [lines]}]\naxes: {t: [0.1, 0.2, 0.3]}\nmeasure: {region: work}\n")
         testbed.made_up_times(self.folder)
         plan = self.call("check", "twice.yaml").stdout
-        self.assertIn("2 blocks (8 trials), at last 5 blocks of the best point, its rivals and the reference (20 trials at most)", plan)
+        self.assertIn("2 blocks (8 trials), at last 5 blocks of the best point, its rivals and the reference (20 trials at most; none where the reference is the best)", plan)
         running = subprocess.Popen([PROGRAM, "twice.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for line in running.stderr:
             if " #3" in line:

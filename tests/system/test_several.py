@@ -192,6 +192,8 @@ workloads:
              ["workload 'w': all its copies would write 'out.json', from which metric 'm' is read: have each print its document instead, and take 'file' away"]),
             ("workloads: [{name: w, command: [echo, '{n}'], objective: {minimise: time, across: [n]}}]\naxes: {n: [1]}", ["'across' is one for all workloads: write it under the experiment's own 'objective'"]),
             ("workloads: [{name: w, command: ['true']}]\nobjective: {minimise: energy, to: {loss: '<= 1', accuracy: '>= 1'}}", ["'to' names one metric and what it is to become, for example  to: {loss: \"<= 0.35\"}"]),
+            ("workloads: [{name: w, command: ['true']}]\nobjective: {minimise: energy, to: {loss: ['<= 1', '>= 0.2']}}",
+             ["'to: loss' is one bound, at which what counts ends, for example  to: {loss: \"<= 0.35\"}; found a list; what else must hold goes under 'subject to'"]),
             ("workloads: [{name: w, command: ['true'], instances: 2}]\nobjective: {minimise: energy, to: {loss: '<= 1'}, per: samples}",
              ["workload 'w': 'to: loss <= 1' is about one run until it gets there, and 'per: samples' about units of work: keep one of the two",
               "workload 'w': 'to: loss <= 1' is about one run until it gets there, and several run at once here: give it one of its own (ranks of one launcher are one)"]),
