@@ -259,6 +259,7 @@ TEST_F(JudgeRegions, WhatWasNotMarkedOrPrintedDoesNotCount) {
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::no_region);
   EXPECT_EQ(trial_.verdict_text, "the workload did not mark the region 'train'");
+  for (const auto& event : trial_.events) EXPECT_NE(event.kind, "sensor_absent") << event.message;
   EXPECT_FALSE(trial_.objective);
   TrialRecord other = trial_;
   other.verdict = Verdict::ok;

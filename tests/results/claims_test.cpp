@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <random>
@@ -305,7 +306,96 @@ TEST(Compare, APointThatScattersMoreThanTheOthersIsNotCalledChanged) {
   }
 }
 
+// Three nights a side whose former best costs more by other amounts, and whose meters are known otherwise: what is told is of all of them.
+TEST(Comparison, OfSeveralNightsTheirOrderDecidesNothing) {
+  const auto night = [](const char* file, double best, double shift, double sensor) {
+    Night one;
+    for (int block = 1; block <= 4; ++block) {
+      const double level = 1 + 0.01 * shift + 0.001 * block;
+      one.trials.push_back(trial_at(1, 3, block, best * level));
+      one.trials.push_back(trial_at(2, 3, block, 80 * level));
+      for (int i = 0; i < 2; ++i) one.trials.push_back(trial_at(3, 3, block, 100 * level));
+    }
+    for (TrialRow& trial : one.trials) {
+      trial.energy_half_width_j = sensor * *trial.energy_j;
+      trial.energy_systematic_j = *trial.energy_half_width_j;
+      trial.started_at = file;
+    }
+    ComparedResult result;
+    result.file = file;
+    result.plan_hash = "p";
+    result.summary = one.summary();
+    result.summary.experiment.energy_source = "system";
+    result.trials = one.trials;
+    return result;
+  };
+  std::vector<ComparedResult> before{night("a", 70, 0, 0.01), night("b", 71, 1, 0.02),
+                                     night("c", 72, 2, 0.03)},
+      after{night("d", 110, 0, 0.01), night("e", 120, 1, 0.02), night("f", 130, 2, 0.04)};
+  std::optional<Comparison> first;
+  for (int order = 0; order < 6; ++order) {
+    std::rotate(before.begin(), before.begin() + order % 2, before.end());
+    std::next_permutation(after.begin(), after.end(),
+                          [](const auto& a, const auto& b) { return a.file < b.file; });
+    const Comparison now = compare(before, after);
+    const ComparedScenario& scenario = now.scenarios.at(0);
+    ASSERT_TRUE(scenario.cost_of_old_best && scenario.cost_of_old_best->low);
+    EXPECT_NEAR(scenario.cost_of_old_best->value, std::cbrt(110.0 * 120 * 130) / 80 - 1, 1e-9);
+    EXPECT_EQ(scenario.cost_of_old_best->pairs, 3);
+    if (!first) {
+      first = now;
+      continue;
+    }
+    const ComparedScenario& other = first->scenarios.at(0);
+    EXPECT_NEAR(*scenario.cost_of_old_best->low, *other.cost_of_old_best->low, 1e-9);
+    EXPECT_NEAR(*scenario.cost_of_old_best->high, *other.cost_of_old_best->high, 1e-9);
+    for (std::size_t i = 0; i < scenario.points.size(); ++i) {
+      ASSERT_TRUE(scenario.points[i].energy.change && scenario.points[i].energy.change->low);
+      EXPECT_NEAR(*scenario.points[i].energy.change->low, *other.points[i].energy.change->low, 1e-9) << i;
+      EXPECT_NEAR(*scenario.points[i].energy.change->high, *other.points[i].energy.change->high, 1e-9) << i;
+    }
+  }
+}
+
 // ---------------------------------------------------------------- what is said in words
+
+TEST(Words, WhereNoOtherPointCountsNoneIsCalledWorse) {
+  Night night;
+  for (int block = 1; block <= 3; ++block) {
+    for (int at = 1; at <= 3; ++at) {
+      night.trials.push_back(trial_at(at, 3, block, 100 + 0.1 * block));
+      if (at == 3) continue;
+      night.trials.back().verdict = "exited";
+      night.trials.back().objective_value.reset();
+    }
+    night.trials.push_back(trial_at(3, 3, block, 100.2));
+  }
+  const auto sentences = answer_sentences(night.summary());
+  EXPECT_THAT(sentences.at(0),
+              HasSubstr(" No other point counts. Of 2 other points too little is known to say."));
+  EXPECT_THAT(sentences.at(0), Not(HasSubstr("is worse")));
+}
+
+// `exclude` took settings away: each line says what it is over, and one of two values none.
+TEST(Words, EachCurveSaysWhatItIsOver) {
+  Night night;
+  const auto add = [&](int at, const char* batch, int block, double joules) {
+    TrialRow trial = trial_at(at, 4, block, joules);
+    trial.settings.push_back({"batch", batch, {}});
+    trial.point += std::string(" batch=") + batch;
+    trial.is_reference = at == 4 && std::string(batch) == "1";
+    night.trials.push_back(trial);
+  };
+  for (int block = 1; block <= 3; ++block) {
+    for (int at = 1; at <= 4; ++at) add(at, "1", block, 100 + at + 0.1 * block);
+    for (int at = 2; at <= 4; ++at) add(at, "2", block, 90 + at + 0.1 * block);
+    for (int at = 3; at <= 4; ++at) add(at, "3", block, 80 + at + 0.1 * block);
+  }
+  const std::string shape = sparkline_table(night.summary().scenarios[0]);
+  EXPECT_THAT(shape, HasSubstr("Over clock; 2 of 3 settings of the others:\n"));
+  EXPECT_THAT(shape, HasSubstr("batch = 2, from 2 to 4\n"));
+  EXPECT_THAT(shape, HasSubstr("batch = 1, from 1 to 4\n"));
+}
 
 // A night grows on another day, on which all draws 0.6 of it: means of points that ran on different days do not compare.
 TEST(Balance, TheShapeOverAnAxisHasTheBlocksLevelTakenOut) {

@@ -516,7 +516,7 @@ TEST(Energy, WhatRoundingLeavesIsNoEnergy) {
 }
 
 TEST(Energy, DeadFrozenGoneDeniedAndAbsentAreToldApart) {
-  std::vector<Reading> zeros, frozen, gone, absent, denied, still;
+  std::vector<Reading> zeros, frozen, gone, absent, denied, still, alive;
   for (int i = 0; i <= 20; ++i) {
     zeros.push_back(at(i * 50 * ms, 0));
     frozen.push_back(at(i * 50 * ms, 77));
@@ -524,6 +524,7 @@ TEST(Energy, DeadFrozenGoneDeniedAndAbsentAreToldApart) {
     absent.push_back(without(i * 50 * ms, ReadingStatus::absent));
     denied.push_back(without(i * 50 * ms, ReadingStatus::denied));
     still.push_back(at(i * 50 * ms, 123));
+    alive.push_back(at(i * 50 * ms, 50 + i));
   }
   EXPECT_EQ(energy_between(gauge(), zeros, 0, s).fault, EnergyFault::dead);
   EXPECT_EQ(energy_between(gauge(), frozen, 0, s).fault, EnergyFault::frozen);
@@ -532,6 +533,9 @@ TEST(Energy, DeadFrozenGoneDeniedAndAbsentAreToldApart) {
   EXPECT_EQ(energy_between(gauge(), denied, 0, s).fault, EnergyFault::denied);
   EXPECT_EQ(energy_between(counter("psys"), still, 0, s).fault, EnergyFault::dead);
   EXPECT_EQ(energy_between(gauge(), {}, 0, s).fault, EnergyFault::absent);
+  // Of nothing: that is no fault of the sensor's.
+  EXPECT_EQ(energy_between(gauge(), alive, s / 2, s / 2).fault, EnergyFault::none);
+  EXPECT_FALSE(energy_between(gauge(), alive, s / 2, s / 2).joules);
   for (const auto& readings : {zeros, frozen, gone, absent, denied})
     EXPECT_FALSE(energy_between(gauge(), readings, 0, s).joules);
 }
