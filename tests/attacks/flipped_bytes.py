@@ -21,8 +21,13 @@ class Flipped(attack.AttackCase):
 
     def setUp(self):
         super().setUp()
-        run = self.start(attack.night("sleep 0.1; echo rate=1.5 1/s", 4, METER).replace("objective: time", "objective: energy"))
-        self.assertEqual(run.wait(timeout=60), 0)
+        night = attack.night("sleep 0.1; echo rate=1.5 1/s", 4, METER).replace("objective: time", "objective: energy")
+        # What is damaged below is a night of which all trials count: beside other tests its meter, a shell's loop, may be held up for most of one.
+        for _ in range(3):
+            code = self.start(night, "--fresh").wait(timeout=60)
+            if code == 0:
+                break
+        self.assertEqual(code, 0)
         self.whole = self.folder / "night.sqlite"
         sqlite3.connect(self.whole).execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.copy = self.folder / "copy.sqlite"
