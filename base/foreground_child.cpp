@@ -76,8 +76,8 @@ void ForegroundChild::pass_on(pid_t child, SignalWitness& witness) {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     signals.insert(static_cast<int>(info.ssi_signo));
-    if (info.ssi_code == SI_KERNEL)
-      came_to_all.insert(static_cast<int>(info.ssi_signo));  // from the terminal
+    if (is_of_terminal(static_cast<int>(info.ssi_signo), info.ssi_code))
+      came_to_all.insert(static_cast<int>(info.ssi_signo));
   }
   // One that has left our group (timeout(1), setsid(1)) got none of what came to all of it.
   const bool of_our_group = ::getpgid(child) == ::getpgrp();

@@ -86,4 +86,8 @@ std::set<int> SignalWitness::pending() const {
   return signals;
 }
 
+bool is_of_terminal(int signal, int code) {
+  return code == SI_KERNEL && !(signal == SIGHUP && ::getsid(0) == ::getpid());
+}
+
 }  // namespace dvfs_plan

@@ -35,4 +35,8 @@ class SignalWitness {
   UniqueFd handle_;  // of the process
 };
 
+// Whether the kernel sent it to all of the terminal's group: Ctrl-C, Ctrl-Z. When the terminal is closed it sends SIGHUP to who leads the session
+// alone, and to its group only once that has ended (tty_ioctl(4), setsid(2)).
+bool is_of_terminal(int signal, int code);
+
 }  // namespace dvfs_plan

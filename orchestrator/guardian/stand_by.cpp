@@ -70,7 +70,8 @@ class StandsByRun {
     while (::read(signals.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) {
       if (signal.ssi_signo == SIGCHLD) continue;
       came.insert(static_cast<int>(signal.ssi_signo));
-      if (signal.ssi_code == SI_KERNEL) of_terminal.insert(static_cast<int>(signal.ssi_signo));
+      if (is_of_terminal(static_cast<int>(signal.ssi_signo), signal.ssi_code))
+        of_terminal.insert(static_cast<int>(signal.ssi_signo));
     }
     return of_terminal;
   }

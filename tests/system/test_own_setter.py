@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import pty
 import re
 import signal
 import socket
@@ -506,6 +507,31 @@ class OwnSetter(Whole):
         run.terminate()
         self.assertEqual(run.wait(timeout=60), 8)
         self.assertEqual((self.folder / "told").read_text(), "told\n")
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
+    def test_use_that_leads_its_session_ends_with_its_terminal(self):
+        """`ssh -t host dvfs-plan use ...`, a window of tmux: the kernel sends SIGHUP to it alone, and its command would never know."""
+        self.experiment()
+        self.assertEqual(self.call("own.yaml", "--no-html").returncode, 0)
+        words = [*self.arguments("use", "own.sqlite"), "--", "sleep", "60"]
+        pid, ours = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            os.execve(words[0], [str(word) for word in words], self.environment())
+
+        def command_runs():
+            children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            return any(pathlib.Path(f"/proc/{child}/comm").read_text() == "sleep\n" for child in children)
+
+        try:
+            self.wait_for(command_runs)
+            self.assertTrue(self.is_set())
+        finally:
+            os.close(ours)
+        ended = []
+        self.addCleanup(lambda: (not ended or ended[-1][0] != pid) and os.kill(pid, signal.SIGTERM))
+        self.wait_for(lambda: ended.append(os.waitpid(pid, os.WNOHANG)) or ended[-1][0] == pid)
+        self.assertEqual(os.waitstatus_to_exitcode(ended[-1][1]), 129)
         self.assertEqual(self.cap.read_text(), "140.000\n")
 
     def test_use_says_what_stays_where_nobody_is_left_to_put_it_back(self):
