@@ -11,12 +11,10 @@
 namespace dvfs_plan {
 namespace {
 
-const std::string too_short_to_tell(to_string(Verdict::sensor_gap));
-
+// Of one that is shorter still than what leaves a gap there may be no reading at all.
 bool is_untold(const TrialRow& trial) {
-  // Of one that is shorter still there may be no reading at all.
-  return trial.left_out.empty() &&
-         (trial.verdict == too_short_to_tell || trial.verdict == to_string(Verdict::sensor_absent));
+  return trial.left_out.empty() && (trial.verdict == to_string(Verdict::sensor_gap) ||
+                                    trial.verdict == to_string(Verdict::sensor_absent));
 }
 
 double mean(const std::vector<double>& values) {
@@ -32,40 +30,53 @@ bool were_chosen_by_length(const std::vector<double>& told, const std::vector<do
          mean(not_told) < by_more_than_scatter * mean(told);
 }
 
+std::string settings_words(const TrialRow& trial) {
+  std::vector<std::string> settings;
+  for (const AxisSetting& setting : trial.settings) settings.push_back(setting.axis + " = " + setting.text);
+  return settings.empty() ? "the machine as it is" : join(settings, ", ");
+}
+
 }  // namespace
 
 LongOnes::LongOnes(const std::vector<TrialRow>& trials) {
   for (const TrialRow& trial : trials) {
-    if (trial.role == TrialRole::warm_up || !trial.time_s || (!is_untold(trial) && !trial.counts())) continue;
+    const bool counts = trial.counts();
+    if (trial.role == TrialRole::warm_up || !trial.time_s || (!counts && !is_untold(trial))) continue;
     Lengths& lengths = found_[{trial.scenario, trial.point}];
-    (is_untold(trial) ? lengths.not_told : lengths.told).push_back(*trial.time_s);
-    std::vector<std::string> settings;
-    for (const AxisSetting& setting : trial.settings) settings.push_back(setting.axis + " = " + setting.text);
-    lengths.settings = settings.empty() ? "the machine as it is" : join(settings, ", ");
+    const bool told = counts && trial.energy_j;
+    (told ? lengths.told : lengths.not_told).push_back(*trial.time_s);
+    lengths.short_ones_count = lengths.short_ones_count || (counts && !told);
+    lengths.settings = settings_words(trial);
   }
   std::erase_if(found_,
                 [](const auto& one) { return !were_chosen_by_length(one.second.told, one.second.not_told); });
 }
 
 const TrialRow* LongOnes::of(const TrialRow& trial) {
-  if (found_.empty() || !trial.counts() || !found_.contains({trial.scenario, trial.point})) return &trial;
+  if (found_.empty() || !trial.counts()) return &trial;
+  const auto found = found_.find({trial.scenario, trial.point});
+  if (found == found_.end()) return &trial;
   TrialRow& copy = taken_out_.emplace_back(trial);
-  copy.verdict = too_short_to_tell;
+  if (!found->second.short_ones_count) {
+    copy.verdict = "chosen_by_length";
+    return &copy;
+  }
+  for (auto amount : {&TrialRow::energy_j, &TrialRow::energy_half_width_j, &TrialRow::energy_systematic_j,
+                      &TrialRow::above_idle_j, &TrialRow::energy_per_unit_j, &TrialRow::mean_power_w})
+    (copy.*amount).reset();
   return &copy;
 }
 
 std::vector<std::string> LongOnes::warnings() const {
   std::vector<std::string> lines;
   for (const auto& [key, lengths] : found_)
-    lines.push_back(
-        fmt::format("{}: {}: {} of about {:.3g} s {} too short for the sensor, and {} counted that lasted "
-                    "{:.3g} s: the longer ones alone are "
-                    "not what the setting takes, and none of them counts; have the command run again within "
-                    "a trial (measure: {{at "
-                    "least: ..}})",
-                    key.first, lengths.settings, counted(static_cast<int>(lengths.not_told.size()), "trial"),
-                    mean(lengths.not_told), lengths.not_told.size() == 1 ? "was" : "were",
-                    lengths.told.size(), mean(lengths.told)));
+    lines.push_back(fmt::format(
+        "{}: {}: {} of about {:.3g} s {} too short for the sensor, and it told {} that lasted {:.3g} s: the "
+        "longer ones alone are not what the setting takes, and {}; have the command run again within a "
+        "trial (measure: {{at least: ..}})",
+        key.first, lengths.settings, counted(static_cast<int>(lengths.not_told.size()), "trial"),
+        mean(lengths.not_told), lengths.not_told.size() == 1 ? "was" : "were", lengths.told.size(),
+        mean(lengths.told), lengths.short_ones_count ? "no energy is stated of it" : "none of them counts"));
   return lines;
 }
 

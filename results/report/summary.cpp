@@ -642,8 +642,9 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
     bool& any = experiment.search ? counts[{trial.point, 0, TrialRole::point}]
                                   : counts[{trial.point, trial.block, trial.role}];
     any = any || trial.counts() || trial.censored();
-    if (!trial.counts() && !trial.censored()) ++summary.not_counted[trial.verdict];
-    scenarios[trial.scenario].push_back(one_unit.of(*long_ones.of(trial)));
+    const TrialRow& seen = *long_ones.of(trial);
+    if (!seen.counts() && !seen.censored()) ++summary.not_counted[seen.verdict];
+    scenarios[trial.scenario].push_back(one_unit.of(seen));
   }
   for (const auto& [planned, any] : counts) summary.unmended += any ? 0 : 1;
   summary.done = summary.finished - owed.count();

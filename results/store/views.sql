@@ -76,7 +76,7 @@ CREATE VIEW idle AS
 --| scenario: points of one scenario do the same work and compare
 --| point: key of the point
 --| is_reference: 1: savings of its scenario are against this point
---| counts: 1: it goes into its point's means
+--| counts: 1: it goes into its point's means; where a sensor could tell a point's longer trials alone, none of the point's does, whatever stands here (warnings of the report; points.counted)
 --| node: the machine that ran it, where there are several; NULL: there is one
 --| left_out: why it does not count whatever its verdict: its block counts as another machine ran it, it is of a recheck, or the experiment's file has its point no more; NULL: that is not so
 --| COLUMNS OF A TRIAL: results/store/trial_columns.cpp
@@ -183,7 +183,7 @@ CREATE VIEW settings AS
 --| operating_point: the knobs' settings
 --| is_reference: 1: savings are against it
 --| trials: run, warm-ups apart
---| counted: of them, with verdict ok
+--| counted: of them, with verdict ok, and not chosen by their length (trials.counts)
 --| time_s: mean of one run
 --| energy_j: mean of one run
 --| above_idle_j: mean, less the machine at rest

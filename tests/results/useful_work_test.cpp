@@ -234,11 +234,43 @@ TEST_F(UsefulWork, OfTrialsThatWereChosenByTheirLengthNoMeanIsMade) {
   EXPECT_THAT(
       is.warnings,
       ElementsAre(
-          "w: cpu.frequency = 1 GHz: 1 trial of about 0.02 s was too short for the sensor, and 4 "
-          "counted that lasted 0.598 s: the longer ones alone are not what the setting takes, and "
+          "w: cpu.frequency = 1 GHz: 1 trial of about 0.02 s was too short for the sensor, and it "
+          "told 4 that lasted 0.598 s: the longer ones alone are not what the setting takes, and "
           "none of them counts; have the command run again within a trial (measure: {at least: ..})"));
   for (const std::string& sentence : answer_sentences(is))
     EXPECT_THAT(sentence, testing::Not(testing::HasSubstr("Every other point is")));
+}
+
+// Where time is asked for all of them count, and of the longer ones' energy nothing is stated.
+TEST_F(UsefulWork, WhereNoEnergyIsAskedForTheShortOnesCount) {
+  experiment_.objective.per.clear();
+  std::vector<TrialRow> trials;
+  const auto one = [&](int ghz, int block, double seconds, bool told) {
+    TrialRow& trial = add(trials, ghz, block, seconds, 1);
+    trial.units.reset();
+    trial.time_per_unit_s.reset();
+    trial.objective_value = seconds;
+    if (!told) return;
+    trial.energy_j = 60 * seconds;
+    trial.mean_power_w = 60;
+  };
+  for (int block = 1; block <= 4; ++block) {
+    one(3, block, 0.45 + 0.001 * block, true);
+    one(1, block, block % 2 == 0 ? 0.02 : 0.6, block % 2 != 0);
+  }
+  const Summary is = summary(trials);
+  for (const PointSummary& point : is.scenarios.at(0).points) {
+    const bool chosen = point.point == "w cpu.frequency=1 GHz";
+    EXPECT_EQ(point.counted, 4);
+    EXPECT_EQ(point.energy.has_value(), !chosen);
+    EXPECT_EQ(point.power.has_value(), !chosen);
+    if (chosen) {
+      EXPECT_NEAR(point.time->mean, 0.31, 1e-9);
+      EXPECT_FALSE(point.saving);
+    }
+  }
+  EXPECT_THAT(is.warnings,
+              ElementsAre(testing::HasSubstr("and no energy is stated of it; have the command")));
 }
 
 TEST_F(UsefulWork, WhatMissedItsTargetIsComparedByNoMeanAndTold) {
