@@ -85,6 +85,12 @@ KnobFinding find_sysfs_knob(const KnobRequest& request) {
                           "governor's tunables along, and of those this axis puts nothing back: cpu.smt "
                           "switches further threads off and puts all of it back, cpu.cores leaves cores idle",
                           spec.path.text)};
+    if (path.ends_with("/scaling_governor"))
+      return {request.axis, nullptr,
+              fmt::format(
+                  "{} takes its policies' setspeed and its governor's tunables along, and of those this axis "
+                  "puts nothing back: cpu.governor sets it and puts all of it back",
+                  spec.path.text)};
     return {request.axis, std::make_unique<SysfsKnob>(request.axis, path, spec.values, request.sysfs), {}};
   }
   return {request.axis, nullptr,

@@ -525,9 +525,10 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     sums = std::max({sums, std::abs(end.joules), std::abs(begin.joules)});
     // Errors of many stretches have the same sign (the same load ends and begins at each), so they add up.
     // A gauge is late at each of them, in all trials.
-    // What a window smears over its edges it takes out at both of them, or brings in at both.
-    const double edges = measured_window() > 0 ? begin.half_width + end.half_width
-                                               : std::hypot(begin.half_width, end.half_width);
+    // What a window smears over its edges it takes out at both of them, or brings in at both; one that is only said to be so long too.
+    const bool smears = model_.window && model_.window->value() > 0;
+    const double edges =
+        smears ? begin.half_width + end.half_width : std::hypot(begin.half_width, end.half_width);
     systematic += edges;
     half_width += std::sqrt(edges * edges + gauge_square(from, to));
   }
