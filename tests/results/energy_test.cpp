@@ -515,6 +515,40 @@ TEST(Energy, WhatRoundingLeavesIsNoEnergy) {
   EXPECT_NEAR(energy_between(gauge(), readings, 1000 * ms, 4000 * ms, told).joules.value_or(0), 300, 5);
 }
 
+// A plug that tells each second the mean of that second, asked five times as often: what it smears over the edges of a trial it takes out at both.
+TEST(Energy, WhatAHeldMeanSmearsOverBothEdgesIsInItsHalfWidth) {
+  std::mt19937_64 random(20261129);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  int held = 0, told = 0;
+  for (int i = 0; i < 1200; ++i) {
+    // What is read of it around the trial: little where others follow at once.
+    const double tail = i % 3 == 0 ? 5 : 1.2 * uniform(random);
+    const double watts = 20 + 100 * uniform(random), rest = 12, seconds = 1.5 + 5 * uniform(random);
+    const double begin = 5 + uniform(random), end = begin + seconds;
+    const auto energy_until = [&](double t) {
+      return rest * t + watts * std::clamp(t - begin, 0.0, seconds) + 0.04 * std::sin(7 * t);
+    };
+    std::vector<Reading> readings;
+    for (double t = i % 3 == 0 ? 1 : begin - 0.4; t < end + tail; t += 0.19 + 0.02 * uniform(random)) {
+      const double renewed = std::floor(t);
+      const double mean = energy_until(renewed) - energy_until(renewed - 1);
+      readings.push_back(at(static_cast<Nanoseconds>(1e9 * t), std::round(10 * mean) / 10));
+    }
+    SensorModel model;
+    model.window = Seconds{1};
+    model.rise = Seconds{1};
+    const auto from = static_cast<Nanoseconds>(1e9 * begin), to = static_cast<Nanoseconds>(1e9 * end);
+    const ChannelEnergy energy = energy_between(gauge(), readings, from, to, model);
+    if (!energy.joules || !energy.half_width_j) continue;
+    ++told;
+    held +=
+        std::abs(*energy.joules - (energy_until(end) - energy_until(begin))) <= *energy.half_width_j ? 1 : 0;
+  }
+  ASSERT_GT(told, 600);
+  std::printf("held means: %d of %d\n", held, told);
+  EXPECT_GE(held, 0.93 * told);
+}
+
 TEST(Energy, DeadFrozenGoneDeniedAndAbsentAreToldApart) {
   std::vector<Reading> zeros, frozen, gone, absent, denied, still, alive;
   for (int i = 0; i <= 20; ++i) {

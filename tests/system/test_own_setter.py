@@ -578,7 +578,7 @@ time.sleep(1000)
         libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
         seize, without_stop = 0x4206, 0
         self.write("traced.py", self.TRACED)
-        self.experiment(changed=('shell: "cat machine/cap >>ran-at; sleep 0.05; true"', "command: [python3, traced.py], timeout: 2 s, grace: 1 s"))
+        self.experiment(changed=('shell: "cat machine/cap >>ran-at; sleep 0.05; true"', "command: [python3, traced.py], timeout: 6 s, grace: 1 s"))
         run = self.start()
         thread = self.folder / "thread"
         self.wait_for(lambda: thread.exists() and thread.read_text())
