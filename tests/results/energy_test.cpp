@@ -519,7 +519,7 @@ TEST(Energy, WhatRoundingLeavesIsNoEnergy) {
 TEST(Energy, WhatAHeldMeanSmearsOverBothEdgesIsInItsHalfWidth) {
   std::mt19937_64 random(20261129);
   std::uniform_real_distribution<double> uniform(0, 1);
-  int held = 0, told = 0;
+  int held = 0, known = 0;
   for (int i = 0; i < 1200; ++i) {
     // What is read of it around the trial: little where others follow at once.
     const double tail = i % 3 == 0 ? 5 : 1.2 * uniform(random);
@@ -540,13 +540,13 @@ TEST(Energy, WhatAHeldMeanSmearsOverBothEdgesIsInItsHalfWidth) {
     const auto from = static_cast<Nanoseconds>(1e9 * begin), to = static_cast<Nanoseconds>(1e9 * end);
     const ChannelEnergy energy = energy_between(gauge(), readings, from, to, model);
     if (!energy.joules || !energy.half_width_j) continue;
-    ++told;
+    ++known;
     held +=
         std::abs(*energy.joules - (energy_until(end) - energy_until(begin))) <= *energy.half_width_j ? 1 : 0;
   }
-  ASSERT_GT(told, 600);
-  std::printf("held means: %d of %d\n", held, told);
-  EXPECT_GE(held, 0.93 * told);
+  ASSERT_GT(known, 600);
+  std::printf("held means: %d of %d\n", held, known);
+  EXPECT_GE(held, 0.93 * known);
 }
 
 TEST(Energy, DeadFrozenGoneDeniedAndAbsentAreToldApart) {
