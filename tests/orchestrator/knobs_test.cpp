@@ -315,6 +315,15 @@ TEST_F(KnobTest, SysfsKnobWritesOnlyWhatIsNamedBelowSys) {
   std::filesystem::create_symlink(root_ / "etc/secret", root_ / "sys/link");
   const std::vector<SysfsKnobSpec> bad{{"out", {}, {"/sys/link", {}}, {{"1", {}}}}};
   EXPECT_THAT(find("sysfs.out", bad).problem, HasSubstr("which is not below /sys"));
+  const std::string governor = "/sys/devices/system/cpu/cpufreq/policy7/scaling_governor";
+  root_.attribute(governor, "userspace");
+  const std::vector<SysfsKnobSpec> governors{
+      {"gov", {}, {governor, {}}, {{"userspace", {}}, {"performance", {}}}}};
+  EXPECT_EQ(
+      find("sysfs.gov", governors).problem,
+      governor +
+          " takes its policies' setspeed and its governor's tunables along, and of those this axis puts "
+          "nothing back: cpu.governor sets it and puts all of it back");
   root_.attribute("/sys/devices/system/cpu/cpu3/online", "1");
   const std::vector<SysfsKnobSpec> hotplug{
       {"on", {}, {"/sys/devices/system/cpu/cpu3/online", {}}, {{"0", {}}, {"1", {}}}}};
