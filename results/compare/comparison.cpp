@@ -162,17 +162,26 @@ NightValues ratios_of(const std::vector<TrialRow>& trials, const std::string& sc
   return night;
 }
 
+// Of one night each point's mean level, the blocks' own taken out; of points that count in it.
+std::map<std::string, double> levels_of_night(const ComparedResult& night, const std::string& scenario,
+                                              Quantity quantity) {
+  const auto [points, blocked] = blocked_night(night.trials, scenario, quantity);
+  const auto levels = levels_of_points(blocked, static_cast<int>(points.size()));
+  std::map<std::string, double> known;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (levels[i]) known.emplace(points[i], *levels[i]);
+  }
+  return known;
+}
+
 // Of several nights, each night's mean level; how nights differ is common to all points, and known by their
 // number only.
 NightValues levels_of_nights(const std::vector<ComparedResult>& nights, const std::string& scenario,
                              Quantity quantity) {
   NightValues all;
   for (const ComparedResult& night : nights) {
-    const auto [points, blocked] = blocked_night(night.trials, scenario, quantity);
-    const auto levels = levels_of_points(blocked, static_cast<int>(points.size()));
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      if (levels[i]) all.of_point[points[i]].push_back(*levels[i]);
-    }
+    for (const auto& [point, level] : levels_of_night(night, scenario, quantity))
+      all.of_point[point].push_back(level);
   }
   double squares = 0, degrees = 0;
   for (const auto& [point, values] : all.of_point) {
@@ -491,22 +500,15 @@ class ScenarioComparison {
     for (std::size_t night = 0; night < others_.size(); ++night) {
       const ScenarioSummary* const scenario = find(others_[night].summary.scenarios, after_.scenario);
       if (scenario == nullptr) continue;
-      const auto [points, blocked] = blocked_night(others_[night].trials, after_.scenario, objective_of);
-      const auto levels = levels_of_points(blocked, static_cast<int>(points.size()));
-      const auto level_of = [&, &names = points](const std::string& point) -> std::optional<double> {
-        const auto found = std::find(names.begin(), names.end(), point);
-        return found == names.end() ? std::nullopt : levels[static_cast<std::size_t>(found - names.begin())];
-      };
-      const auto of_old = level_of(old), of_best = level_of(best);
-      if (!of_old || !of_best) continue;
-      values.push_back({1, static_cast<int>(night), *of_old});
-      values.push_back({0, static_cast<int>(night), *of_best});
-      const auto add = [&](const std::string& point, std::vector<double>& shares) {
-        if (const PointSummary* const one = find(*scenario, point))
-          shares.push_back(sensor_share(one->objective));
-      };
-      add(old, shares_of_old);
-      add(best, shares_of_best);
+      const auto levels = levels_of_night(others_[night], after_.scenario, objective_of);
+      const auto of_old = levels.find(old), of_best = levels.find(best);
+      if (of_old == levels.end() || of_best == levels.end()) continue;
+      values.push_back({1, static_cast<int>(night), of_old->second});
+      values.push_back({0, static_cast<int>(night), of_best->second});
+      for (auto [point, shares] : {std::pair{&old, &shares_of_old}, std::pair{&best, &shares_of_best}}) {
+        if (const PointSummary* const one = find(*scenario, *point))
+          shares->push_back(sensor_share(one->objective));
+      }
     }
     constexpr std::size_t of_one_night = 2;
     if (values.size() <= of_one_night || shares_of_old.empty() || shares_of_best.empty()) return std::nullopt;

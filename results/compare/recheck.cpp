@@ -187,13 +187,10 @@ std::string better_rivals(const ScenarioSummary& is, const PointSummary& best_no
 
 // "99 %"; of one answer of several, of which together it is 99 %, "99.5 %, for it is one of 2 answers".
 std::string level_text(double confidence, std::size_t answers) {
-  if (answers <= 1) return fmt::format("{:g} %", 100 * confidence);
-  // Two digits of what is left to chance: 99.5, 99.67, 99.991.
-  const int digits = static_cast<int>(std::ceil(-std::log10(100 * (1 - confidence)) - 1e-9)) + 1;
-  std::string level = fmt::format("{:.{}f}", 100 * confidence, std::max(1, digits));
-  while (level.ends_with('0')) level.pop_back();
-  if (level.ends_with('.')) level.pop_back();
-  return fmt::format("{} %, for it is one of {} answers", level, answers);
+  // Two digits of what is left to chance: 99, 99.5, 99.67, 99.991.
+  const int decimals = static_cast<int>(std::ceil(-std::log10(100 * (1 - confidence)) - 1e-9)) + 1;
+  const std::string level = fmt::format("{:.{}g} %", 100 * confidence, 2 + decimals);
+  return answers <= 1 ? level : fmt::format("{}, for it is one of {} answers", level, answers);
 }
 
 // `confidence`: at which a change is called one, where it is one of so many `answers`.
@@ -290,9 +287,8 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   if (strict && is_beyond_zero(*strict) && std::abs(strict->value) >= least_change) {
     row.verdict = has_changed;
     row.why = fmt::format(
-        "relative to the reference the best takes {:.1f} % {} than in the night (interval {:+.1f} to {:+.1f} "
-        "% "
-        "at {})",
+        "relative to the reference the best takes {:.1f} % {} than in the night "
+        "(interval {:+.1f} to {:+.1f} % at {})",
         100 * std::abs(strict->value), strict->value > 0 ? "more" : "less", 100 * *strict->low,
         100 * *strict->high, level_text(confidence, answers));
     return row;

@@ -351,8 +351,8 @@ EnergyCurve::Edge EnergyCurve::gauge_edge(double time) const {
   // Behind the last value, and before the first, the power is not seen.
   const double unseen =
       std::max({0.0, time - points_.back().time, points_.front().time - time}) * (highest_ - lowest_);
-  if (window > 0) return {joules, (high - low) * (between / 2 + window / 8) + unseen};
-  return {joules, (high - low) * reach / 2 + unseen};
+  const double smeared = window > 0 ? between / 2 + window / 8 : reach / 2;
+  return {joules, (high - low) * smeared + unseen};
 }
 
 // What a look at this time showed: the last value that had become visible.

@@ -60,7 +60,7 @@ LongOnes::LongOnes(const std::vector<TrialRow>& trials) {
     const bool told = counts && trial.energy_j;
     (told ? lengths.told : lengths.not_told).push_back(*trial.time_s);
     lengths.short_ones_count = lengths.short_ones_count || (counts && !told);
-    lengths.settings = settings_words(trial);
+    lengths.one = &trial;
   }
   std::erase_if(found_,
                 [](const auto& one) { return !were_chosen_by_length(one.second.told, one.second.not_told); });
@@ -88,7 +88,7 @@ std::vector<std::string> LongOnes::warnings() const {
         "{}: {}: {} of about {:.3g} s {} too short for the sensor, and it told {} that lasted {:.3g} s: the "
         "longer ones alone are not what the setting takes, and {}; have the command run again within a "
         "trial (measure: {{at least: ..}})",
-        key.first, lengths.settings, counted(static_cast<int>(lengths.not_told.size()), "trial"),
+        key.first, settings_words(*lengths.one), counted(static_cast<int>(lengths.not_told.size()), "trial"),
         mean(lengths.not_told), lengths.not_told.size() == 1 ? "was" : "were", lengths.told.size(),
         mean(lengths.told), lengths.short_ones_count ? "no energy is stated of it" : "none of them counts"));
   return lines;

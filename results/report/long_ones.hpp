@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@ namespace dvfs_plan {
 
 class LongOnes {
  public:
+  // `trials` are to outlive it.
   explicit LongOnes(const std::vector<TrialRow>& trials);
   // The trial itself, or one that does not count either ("chosen_by_length"), or has no energy either. As long as this lives.
   const TrialRow* of(const TrialRow& trial);
@@ -23,7 +23,7 @@ class LongOnes {
 
  private:
   struct Lengths {
-    std::string settings;
+    const TrialRow* one = nullptr;       // of them, for its settings
     std::vector<double> told, not_told;  // s
     bool short_ones_count = false;       // nothing that is asked needs their energy
   };

@@ -122,16 +122,17 @@ WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const Ob
   WorkOfTrials work;
   const auto with_runs = that_did(trials, runs_of);
   const auto of_runs = unequal_totals(with_runs, runs_of);
-  for (const TrialRow* trial : with_runs) {
-    if (!of_runs) break;
-    set_run(work.try_emplace(trial, own_work(*trial)).first->second, *trial, *of_runs);
+  const auto work_of_one = [&](const TrialRow* trial) -> WorkOfTrial& {
+    return work.try_emplace(trial, own_work(*trial)).first->second;
+  };
+  if (of_runs) {
+    for (const TrialRow* trial : with_runs) set_run(work_of_one(trial), *trial, *of_runs);
   }
-  const Done done = objective.per.empty() ? runs_of : units_of;
-  const auto those = that_did(trials, done);
-  const auto totals = unequal_totals(those, done);
-  for (const TrialRow* trial : those) {
-    if (!totals) break;
-    set_unit(work.try_emplace(trial, own_work(*trial)).first->second, *trial, *totals, objective);
+  const bool per_run = objective.per.empty();
+  const auto those = per_run ? with_runs : that_did(trials, units_of);
+  const auto totals = per_run ? of_runs : unequal_totals(those, units_of);
+  if (totals) {
+    for (const TrialRow* trial : those) set_unit(work_of_one(trial), *trial, *totals, objective);
   }
   return work;
 }

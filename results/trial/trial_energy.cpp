@@ -551,7 +551,8 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     }
     known = false;
     const EnergyFault fault = energy == trial.energies.end() ? EnergyFault::absent : energy->fault;
-    if (fault == EnergyFault::none) continue;  // nothing counts (no_region): the verdict says so already
+    // Nothing counts (no_region): the verdict says so already.
+    if (fault == EnergyFault::none && !(trial.region_s && *trial.region_s > 0)) continue;
     const auto said = input.impossible.find(channel);
     const std::string text = fault == EnergyFault::impossible && said != input.impossible.end()
                                  ? said->second

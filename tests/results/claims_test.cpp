@@ -257,6 +257,16 @@ TEST(Savings, OfPointsThatShareNoBlockNoneIsStated) {
               HasSubstr("Some points have no block in common, nor through others"));
 }
 
+ComparedResult compared(const char* file, Night& night) {
+  ComparedResult result;
+  result.file = file;
+  result.plan_hash = "p";
+  result.summary = night.summary();
+  result.summary.experiment.energy_source = "system";
+  result.trials = night.trials;
+  return result;
+}
+
 // Two nights of one machine on which a point scatters more than the others: it has not changed.
 TEST(Compare, APointThatScattersMoreThanTheOthersIsNotCalledChanged) {
   std::mt19937_64 random(11);
@@ -276,13 +286,7 @@ TEST(Compare, APointThatScattersMoreThanTheOthersIsNotCalledChanged) {
                 at, settings, block, 100 * level * (1 + 0.005 * (at == 7 ? noisier : 1) * normal(random))));
         }
       }
-      ComparedResult result;
-      result.file = file;
-      result.plan_hash = "p";
-      result.summary = one.summary();
-      result.summary.experiment.energy_source = "system";
-      result.trials = one.trials;
-      return result;
+      return compared(file, one);
     };
     for (int i = 0; i < pairs; ++i) {
       ComparedResult before = night("a.sqlite"), after = night("b.sqlite");
@@ -321,13 +325,7 @@ TEST(Comparison, OfSeveralNightsTheirOrderDecidesNothing) {
       trial.energy_systematic_j = *trial.energy_half_width_j;
       trial.started_at = file;
     }
-    ComparedResult result;
-    result.file = file;
-    result.plan_hash = "p";
-    result.summary = one.summary();
-    result.summary.experiment.energy_source = "system";
-    result.trials = one.trials;
-    return result;
+    return compared(file, one);
   };
   std::vector<ComparedResult> before{night("a", 70, 0, 0.01), night("b", 71, 1, 0.02),
                                      night("c", 72, 2, 0.03)},
