@@ -325,6 +325,12 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
       else
         text += fmt::format("  {} = {}\n", shown_setting(setting.path), printable(setting.value));
     }
+    if (std::any_of(files.begin(), files.end(),
+                    [](const SavedSetting& one) { return is_command_setting(one.path); }))
+      text +=
+          "  and what programs of `set` take along of the CPUs' governors, clocks, preferences, power "
+          "limits, idle states and threads, and of "
+          "devfreq devices\n";
   }
   text += fmt::format("\nresult file: {}{}\n", result, runnable.resumes ? " (exists: a run resumes it)" : "");
   return text;

@@ -290,7 +290,7 @@ class Run {
   int run_and_report(RunParts& parts, LocalMachine& machine) {
     Store& store = parts.store;
     try {
-      const auto settings = settings_to_arm(machine.knobs);
+      const auto settings = settings_to_arm(machine.knobs, sysfs_);
       end_programs_that_hang_when(nullptr);
       begun_ = true;
       machine.guard.arm(settings);

@@ -53,7 +53,7 @@ class Use {
     for (const std::string& change : found_.changes()) warn(change);
     tell_of_programs();
     const SpawnSpec command = command_of(guard);
-    guard.arm(settings_to_arm(found_.knobs()));
+    guard.arm(settings_to_arm(found_.knobs(), sysfs_));
     ForegroundChild::Ended ended;
     try {
       apply(guard);

@@ -24,6 +24,7 @@
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/rights.hpp"
 #include "orchestrator/guard/state_folder.hpp"
+#include "orchestrator/settings/beside_setting.hpp"
 #include "orchestrator/settings/command_setting.hpp"
 
 namespace dvfs_plan {
@@ -213,7 +214,7 @@ std::optional<RestoreOutcome> GuardClient::put_back_left_under_another_name() co
 }
 
 bool GuardClient::is_for_another(const std::string& path) const {
-  return door_ != GuardDoor::own && is_command_setting(path);
+  return door_ != GuardDoor::own && (is_command_setting(path) || is_beside_setting(path));
 }
 
 GuardClient& GuardClient::beside() {
@@ -511,13 +512,16 @@ void GuardClient::hand_over_former() {
 void GuardClient::tell_what_stays(const std::string& why, const std::string& hint) {
   std::string list;
   RestoreOutcome all;
+  const Sysfs sysfs(wish_.sysfs_root);
+  SettingAccess access(sysfs, {});
   for (const SettingText& one : former_) {
+    // What may have been taken along is many files: those that read as they did are none.
+    if (is_beside_setting(one.path) && access.at(one.path).read().text == one.text) continue;
     list += fmt::format("\n  {} was '{}'", shown_setting(printable(one.path)), printable(one.text));
     all.failures.push_back({{{}, one.path, one.text}, {}, {}});
   }
   std::string commands;
-  for (const std::string& command : restore_commands(all, Sysfs(wish_.sysfs_root)))
-    commands += "\n  " + command;
+  for (const std::string& command : restore_commands(all, sysfs)) commands += "\n  " + command;
   throw Error(
       ExitCode::not_restored,
       fmt::format("{}: whether the settings were put back is not known; before the sweep{}", why, list),

@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "orchestrator/settings/beside_setting.hpp"
 #include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/settings/setting_access.hpp"
 
@@ -52,11 +53,14 @@ class Restorer {
     put_back(modes);
     // They may have taken limits along.
     if (!modes.empty()) {
+      leave_again(files);
       put_back_again(files);
       put_back_again(others);
     }
     note_caps(files);
     note_overwritten();
+    note_changed_beside();
+    note_gone();
     return std::move(outcome_);
   }
 
@@ -68,10 +72,10 @@ class Restorer {
     }
     std::vector<const SavedSetting*> left;
     for (const SavedSetting& setting : settings) {
-      if (is_back(setting))
-        ++outcome_.unchanged;
-      else
+      if (!is_back(setting))
         left.push_back(&setting);
+      else if (!access_.at(setting.path).only_where_taken_along())
+        ++outcome_.unchanged;
     }
     const auto changed = left.size();
     try_to_put_back(settings, left);
@@ -96,6 +100,24 @@ class Restorer {
     outcome_.restored += static_cast<int>(had_failed > left.size() ? had_failed - left.size() : 0);
   }
 
+  // What the programs that put back have taken along of what is somebody else's.
+  void leave_again(const std::vector<SavedSetting>& files) {
+    for (const SavedSetting& setting : files) {
+      const auto left = left_alone_.find(setting.path);
+      if (left == left_alone_.end() || !left->second) continue;
+      const auto now = read(setting.path).text;
+      if (!now || *now == *left->second) continue;
+      if (const std::string problem = access_.at(setting.path).put_back(*left->second).problem;
+          !problem.empty())
+        outcome_.notes.push_back(
+            fmt::format("{} was '{}' until a program of `set` put its own setting back, and reads '{}' now "
+                        "({}); to set it "
+                        "again: {}",
+                        shown_setting(setting.path), printable(*left->second), printable(*now), problem,
+                        access_.at(setting.path).put_back_command(*left->second)));
+    }
+  }
+
   // `left`: those of them that are not as they should be, before and after.
   void try_to_put_back(const std::vector<SavedSetting>& settings, std::vector<const SavedSetting*>& left) {
     const auto is_silent = [&](const SavedSetting* setting) { return silent_.contains(setting->path); };
@@ -110,6 +132,11 @@ class Restorer {
       }
     }
     for (const SavedSetting* setting : left) {
+      Setting& where = access_.at(setting->path);
+      if (where.only_where_taken_along() && !where.exists()) {
+        gone_.emplace(setting->path, *setting);
+        continue;
+      }
       const auto now = read(setting->path);
       outcome_.failures.push_back({*setting, now.text ? *now.text : now.problem, problems_[setting->path]});
     }
@@ -131,10 +158,16 @@ class Restorer {
     Setting& where = access_.at(setting.path);
     static const std::set<std::string> nothing;
     const bool on_record = known_.applied != nullptr && known_.applied->contains(setting.path);
+    if (where.only_where_taken_along() && !on_record && known_.knows(setting.path)) {
+      look_beside(setting, where);
+      left_alone_[setting.path] = read(setting.path).text;
+      return true;
+    }
     if (!where.may_be_contested() && !on_record) return false;
     const auto& ours = on_record ? known_.applied->at(setting.path) : nothing;
     const auto now = read(setting.path).text;
     if (!now || reads_as(*now, setting.value) || same_setting(*now, setting.value)) return false;
+    if (where.only_where_taken_along() && ours.contains(went_by_a_program)) return false;
     const bool is_ours = std::any_of(ours.begin(), ours.end(), [&](const std::string& text) {
       return reads_as(*now, text) || same_setting(*now, text);
     });
@@ -156,7 +189,7 @@ class Restorer {
                     shown_setting(setting.path), *now, texts.empty() ? "nothing" : join(texts, ", "),
                     setting.value, access_.at(setting.path).put_back_command(setting.value)));
     ++outcome_.left;
-    left_alone_.insert(setting.path);
+    left_alone_[setting.path] = now;
     return true;
   }
 
@@ -169,6 +202,40 @@ class Restorer {
         "to be set again",
         join(overwritten_, ", "), one ? "it was" : "they were", one ? "this" : "these",
         one ? "it is" : "they are"));
+  }
+
+  // None of the sweep's, and no program of the user's was seen to take it along: what began it may have gone on behind its end.
+  void note_changed_beside() {
+    if (changed_beside_.empty()) return;
+    constexpr std::size_t most = 3;
+    const std::size_t more = changed_beside_.size() - std::min(most, changed_beside_.size());
+    changed_beside_.resize(std::min(most, changed_beside_.size()));
+    outcome_.notes.push_back(
+        fmt::format("while the programs of `set` were in use this changed, by somebody else or by what one "
+                    "of them began and that went on "
+                    "behind its end, and was left so: {}{}",
+                    join(changed_beside_, "; "), more > 0 ? fmt::format("; and {} more", more) : ""));
+  }
+  // A governor's tunables, where somebody else has chosen another meanwhile.
+  void note_gone() {
+    for (const auto& [path, setting] : gone_) {
+      Setting& where = access_.at(path);
+      if (!where.exists())
+        outcome_.notes.push_back(fmt::format(
+            "{} was '{}' and is not there any more: when it comes back it is to be set again: {}",
+            shown_setting(setting.path), printable(setting.value), where.put_back_command(setting.value)));
+    }
+  }
+  void look_beside(const SavedSetting& setting, Setting& where) {
+    const auto now = read(setting.path).text;
+    if (!now || reads_as(*now, setting.value) || same_setting(*now, setting.value) || where.is_cooled())
+      return;
+    const auto by_driver = where.driver_default(), by_firmware = where.firmware_limit();
+    if ((by_driver && same_setting(*now, *by_driver)) || (by_firmware && same_setting(*now, *by_firmware)))
+      return;
+    changed_beside_.push_back(fmt::format("{} was '{}' and is '{}' (to put it back: {})",
+                                          shown_setting(setting.path), printable(setting.value),
+                                          printable(*now), where.put_back_command(setting.value)));
   }
 
   bool is_back(const SavedSetting& setting) {
@@ -244,8 +311,10 @@ class Restorer {
   const KnownApplied known_;
   std::map<std::string, Setting::Read> silent_;  // by path: readers that hung, and what is said of them
   std::map<std::string, std::string> problems_;  // of the last write, by path; empty: it was taken
-  std::set<std::string> left_alone_;             // paths of what somebody else set meanwhile
-  std::vector<std::string> overwritten_;         // what read something that is not known to be ours
+  std::map<std::string, std::optional<std::string>> left_alone_;  // what somebody else set meanwhile, by path
+  std::vector<std::string> changed_beside_;   // of what programs of the user's may take along
+  std::map<std::string, SavedSetting> gone_;  // with what somebody else changed
+  std::vector<std::string> overwritten_;      // what read something that is not known to be ours
   RestoreOutcome outcome_;
 };
 

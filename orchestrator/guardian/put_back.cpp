@@ -203,10 +203,12 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
         {{}, {}, {}, journal->pid, journal->user, journal->run, {}, {}, 0, journal->started});
   before.note_what_changed();
   std::vector<SavedSetting> settings = journal->settings;
-  // A clock lock does not outlive a reboot: one that is there now is its owner's.
+  // A clock lock does not outlive a reboot, nor does what a program took along: what is there now is its owner's.
   if (rebooted)
-    std::erase_if(settings,
-                  [&](const SavedSetting& setting) { return !access.at(setting.path).can_be_read(); });
+    std::erase_if(settings, [&](const SavedSetting& setting) {
+      const Setting& where = access.at(setting.path);
+      return !where.can_be_read() || where.only_where_taken_along();
+    });
   AppliedOnDisk on_disk;
   if (ours) note_begin(folder, *ours, settings, access, on_disk);
   const auto note_back = [&](const std::string& path) { on_disk.note_back(folder, path); };

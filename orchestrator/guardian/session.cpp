@@ -26,6 +26,7 @@
 #include "orchestrator/guardian/sensors.hpp"
 #include "orchestrator/guardian/system_calls.hpp"
 #include "orchestrator/settings/attribute_setting.hpp"
+#include "orchestrator/settings/beside_setting.hpp"
 #include "orchestrator/settings/command_setting.hpp"
 
 namespace dvfs_plan {
@@ -453,7 +454,7 @@ class Session {
         throw Error(ExitCode::machine_refuses,
                     fmt::format("axis '{}': {} may not be set by this user", knob, shown_setting(path)),
                     "nothing was set");
-      if (where.is_cooled())
+      if (where.is_cooled() && !where.is_optional())
         throw Error(ExitCode::machine_refuses,
                     fmt::format("axis '{}': {} reads {}, and the kernel cools by clocks now: what its owner "
                                 "set cannot be read, so it could not be put back",
@@ -672,8 +673,10 @@ class Session {
 
   void note_taken_along(const std::map<std::string, std::string>& before) {
     for (const auto& [other, was] : before) {
-      const auto now = writer_.access().at(other).read().text;
+      Setting& where = writer_.access().at(other);
+      const auto now = where.read().text;
       if (now && *now != was) writer_.note_ours(other, *now);
+      if (!now && where.only_where_taken_along()) writer_.note_ours(other, went_by_a_program);
     }
   }
 

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "orchestrator/settings/beside_setting.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 
 namespace dvfs_plan {
 
@@ -74,7 +76,23 @@ std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs) {
   return settings;
 }
 
-std::vector<SavedSetting> settings_to_arm(const std::vector<KnobFinding>& knobs) {
+std::vector<SavedSetting> files_beside(const std::vector<SavedSetting>& armed, const Sysfs& sysfs) {
+  std::vector<std::string> axes = candidate_axes(sysfs);
+  std::erase_if(
+      axes, [](const std::string& axis) { return axis.starts_with("gpu.") || axis.starts_with("jetson."); });
+  std::vector<KnobFinding> knobs = find_knobs(axes, sysfs, {});
+  std::erase_if(knobs, [](const KnobFinding& finding) { return !finding.knob; });
+  std::vector<SavedSetting> files = settings_of(knobs);
+  std::erase_if(files, [&](const SavedSetting& setting) {
+    return !setting.path.starts_with("/sys/") ||
+           std::any_of(armed.begin(), armed.end(),
+                       [&](const SavedSetting& one) { return one.path == setting.path; });
+  });
+  for (SavedSetting& setting : files) setting.path = beside_setting(setting.path);
+  return files;
+}
+
+std::vector<SavedSetting> settings_to_arm(const std::vector<KnobFinding>& knobs, const Sysfs& sysfs) {
   std::vector<SavedSetting> settings = settings_of(knobs);
   for (const KnobFinding& finding : knobs) {
     const auto at_first = finding.knob->read_at_first();
@@ -84,6 +102,12 @@ std::vector<SavedSetting> settings_to_arm(const std::vector<KnobFinding>& knobs)
         if (setting.path == path) setting.value = *at_first;
     }
   }
+  const bool programs = std::any_of(settings.begin(), settings.end(), [](const SavedSetting& setting) {
+    return is_command_setting(setting.path);
+  });
+  if (!programs) return settings;
+  const std::vector<SavedSetting> beside = files_beside(settings, sysfs);
+  settings.insert(settings.end(), beside.begin(), beside.end());
   return settings;
 }
 

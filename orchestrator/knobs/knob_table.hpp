@@ -68,8 +68,10 @@ std::vector<std::string> candidate_axes(const Sysfs& sysfs);
 // first one read it.
 std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs);
 
-// The same before anything is set, for the guardian: of what programs of the user's read, with what they told when they were found.
-std::vector<SavedSetting> settings_to_arm(const std::vector<KnobFinding>& knobs);
+// The same before anything is set, for the guardian: of what programs of the user's read, with what they told when they were found. Where there are
+// such programs, what they may take along too (settings/beside_setting.hpp): the files of the knobs that this machine has, but for those of boards,
+// which take a second to be asked.
+std::vector<SavedSetting> settings_to_arm(const std::vector<KnobFinding>& knobs, const Sysfs& sysfs);
 
 // Of each axis, what would be asked for at each of these values: the guardian may be asked before a night.
 struct AxisRequest {

@@ -21,8 +21,9 @@
 #include "base/same_file.hpp"
 #include "base/sysfs.hpp"
 #include "base/text.hpp"
-#include "base/whole_number.hpp"
 #include "base/unique_fd.hpp"
+#include "base/whole_number.hpp"
+#include "orchestrator/settings/beside_setting.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -330,7 +331,8 @@ std::optional<SetterPrograms> setter_programs_of(const std::string& path) {
 
 std::string shown_setting(const std::string& path) {
   const auto programs = setter_programs_of(path);
-  return programs ? "set." + programs->name : path;
+  if (programs) return "set." + programs->name;
+  return is_beside_setting(path) ? path.substr(beside_prefix.size()) : path;
 }
 
 bool reads_as_asked(const std::string& asked, const std::string& read) {

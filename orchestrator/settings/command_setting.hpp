@@ -40,7 +40,7 @@ inline bool is_command_setting(std::string_view path) {
   return path.starts_with(command_prefix);
 }
 
-// What people are told of any setting: "set.cap" of such a one, its path of all others.
+// What people are told of any setting: "set.cap" of such a one, its path of all others (of a file that one may take along, the file's).
 std::string shown_setting(const std::string& path);
 
 // The same text, or the same quantity in other digits or another unit: 120 was asked for and "120.000" is read, 1.5 GHz and

@@ -52,6 +52,8 @@ class Setting {
   virtual bool shows_changes() const { return can_be_read(); }
   // Whether somebody else may change it in the middle of a night, and such a change can be told from ours.
   virtual bool may_be_contested() const { return false; }
+  // Not of the sweep: it is put back only where a program of the user's is known to have changed it by the way.
+  virtual bool only_where_taken_along() const { return false; }
   // The other setting that takes this one along when it is put back; nullopt: it is put back itself.
   virtual std::optional<std::string> put_back_by() const { return std::nullopt; }
   // What the driver sets by itself; nullopt for settings that have no such thing.

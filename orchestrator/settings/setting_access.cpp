@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/settings/attribute_setting.hpp"
+#include "orchestrator/settings/beside_setting.hpp"
 #include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/settings/nvidia_setting.hpp"
 #include "orchestrator/settings/nvpmodel_setting.hpp"
@@ -26,6 +27,7 @@ Setting& SettingAccess::at(const std::string& path) {
   if (!setting) setting = nvidia_setting_at(path, nvidia_);
   if (!setting) setting = overdrive_setting_at(path, sysfs_);
   if (!setting) setting = command_setting_at(path);
+  if (!setting) setting = beside_setting_at(path, sysfs_);
   if (!setting) setting = nvpmodel_setting_at(path, sysfs_);
   if (!setting) setting = attribute_setting(path, sysfs_);
   return *setting;

@@ -7,6 +7,7 @@
 //   nvpmodel:mode                         number of a Jetson's power mode (nvpmodel_setting.hpp)
 //   amdgpu-od:FILE#sclk, #mclk            "LOW HIGH" in MHz, of pp_od_clk_voltage (overdrive_setting.hpp)
 //   command:NAME ...                      programs of the user's own (command_setting.hpp)
+//   beside:/sys/...                       a file that those may take along (beside_setting.hpp)
 //
 // The guardian, which outlives a killed run, needs no more than this to put the machine back.
 #pragma once
