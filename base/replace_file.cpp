@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <random>
 
 #include "base/error.hpp"
-#include "base/unique_fd.hpp"
 
 namespace dvfs_plan {
 
@@ -33,16 +33,48 @@ FileReplacement::FileReplacement(std::string path) : path_(std::move(path)) {
     if (ignored) break;
     path_ = (std::filesystem::path(path_).parent_path() / target).string();
   }
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  const mode_t mode = exists ? there.st_mode & 0777 : 0666 & ~mask;
+  if (!open_nameless(mode)) open_beside(mode);
+}
+
+bool FileReplacement::open_nameless(unsigned mode) {
+  const std::string folder = std::filesystem::path(path_).parent_path().string();
+  nameless_.reset(::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
+  if (!nameless_) return false;
+  ::fchmod(nameless_.get(), mode);
+  out_.open(fmt::format("/proc/self/fd/{}", nameless_.get()), std::ios::binary);
+  if (!out_) nameless_.reset();  // no /proc
+  return bool(nameless_);
+}
+
+void FileReplacement::open_beside(unsigned mode) {
+  out_.clear();
   unfinished_ = path_ + ".XXXXXX";
   const UniqueFd fd(::mkostemp(unfinished_.data(), O_CLOEXEC));
   if (!fd)
     throw Error(ExitCode::machine_refuses, system_error_text("write " + path_, errno),
                 "is its folder there, and may you write to it?");
   goes_with_us_.emplace(std::vector{unfinished_});
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(fd.get(), exists ? there.st_mode & 0777 : 0666 & ~mask);
+  ::fchmod(fd.get(), mode);
   out_.open(unfinished_, std::ios::binary | std::ios::trunc);
+}
+
+// linkat(2) replaces nothing: a name of its own comes in between.
+bool FileReplacement::give_name() {
+  constexpr int most = 100;
+  for (int i = 0; i < most; ++i) {
+    unfinished_ = fmt::format("{}.{:06x}", path_, std::random_device{}() & 0xffffffU);
+    if (::linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", nameless_.get()).c_str(), AT_FDCWD,
+                 unfinished_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      goes_with_us_.emplace(std::vector{unfinished_});
+      return true;
+    }
+    if (errno != EEXIST) break;
+  }
+  unfinished_.clear();
+  return false;
 }
 
 FileReplacement::~FileReplacement() {
@@ -51,7 +83,8 @@ FileReplacement::~FileReplacement() {
 
 void FileReplacement::commit() {
   out_.close();
-  if (out_ && (unfinished_.empty() || std::rename(unfinished_.c_str(), path_.c_str()) == 0)) {
+  if (out_ && (!nameless_ || give_name()) &&
+      (unfinished_.empty() || std::rename(unfinished_.c_str(), path_.c_str()) == 0)) {
     goes_with_us_.reset();
     unfinished_.clear();
     return;

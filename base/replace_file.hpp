@@ -1,5 +1,5 @@
 // A file written beside its place and moved there whole: what was there stays until then, and what fails
-// leaves nothing.
+// leaves nothing, nor does who is killed: until it is whole it has no name, where the file system has such files (O_TMPFILE of open(2)).
 #pragma once
 
 #include <fstream>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/removed_on_signal.hpp"
+#include "base/unique_fd.hpp"
 
 namespace dvfs_plan {
 
@@ -25,7 +26,13 @@ class FileReplacement {
 
  private:
   std::string path_;
-  std::string unfinished_;  // empty: `path_` is no regular file
+  // False: this file system has no such files.
+  bool open_nameless(unsigned mode);
+  void open_beside(unsigned mode);
+  bool give_name();
+
+  UniqueFd nameless_;
+  std::string unfinished_;  // its name until then, where it has one
   std::optional<RemovedOnSignal> goes_with_us_;
   std::ofstream out_;
 };

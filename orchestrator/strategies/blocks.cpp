@@ -145,11 +145,14 @@ class RandomisedBlocks : public Strategy {
       }
       const int more = room - fixed - reserved;
       if (more < least_block() || repeat_.max <= repeat_.min) {
-        return fmt::format("the budget of {} buys the first {} ({}){}", whole, counted(repeat_.min, "block"),
-                           counted(fixed, "trial"),
-                           repeat_.confirm > 0 ? ""
-                                               : "; what is left is too little for a "
-                                                 "further block with its references");
+        const std::string asked = fmt::format("the budget of {} buys the first {} ({})", whole,
+                                              counted(repeat_.min, "block"), counted(fixed, "trial"));
+        if (repeat_.confirm > 0 || room == fixed) return asked;
+        return asked + (more < least_block()
+                            ? "; what is left is too little for a further block with its references"
+                            : fmt::format("; `repeat` asks for no more, and {} stay unspent: `repeat: "
+                                          "{{min: {}, max: N}}` spends them",
+                                          counted(more, "trial"), repeat_.min));
       }
       return fmt::format("the budget of {} buys the first {} ({}) and {} more, {}", whole,
                          counted(repeat_.min, "block"), counted(fixed, "trial"), more, rest);

@@ -1,7 +1,9 @@
 // What a command makes on its way goes with it where a signal ends it, and nothing else does.
 #include "base/removed_on_signal.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,6 +83,39 @@ TEST_P(OnSignal, AFileThatIsReplacedStaysAsItWas) {
   EXPECT_EQ(text, "x");
   const std::filesystem::directory_iterator all(folder_.path());
   EXPECT_EQ(std::distance(begin(all), end(all)), 1);
+}
+
+TEST(Replacement, NorDoesWhoIsKilledLeaveAnything) {
+  TemporaryFolder folder;
+  if (const UniqueFd fd(::open(folder.path().c_str(), O_TMPFILE | O_WRONLY, 0600)); !fd)
+    GTEST_SKIP() << "this file system has no files without a name";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    FileReplacement replacement(folder / "page.html");
+    replacement.out() << "half" << std::flush;
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Replacement, WhatIsWrittenHasTheRightsOfWhatWasThere) {
+  TemporaryFolder folder;
+  const auto mode = [&](const char* name) {
+    FileReplacement replacement(folder / name);
+    replacement.out() << "new";
+    replacement.commit();
+    struct stat there {};
+    ::stat((folder / name).c_str(), &there);
+    return there.st_mode & 0777;
+  };
+  const mode_t mask = ::umask(027);
+  EXPECT_EQ(mode("page.html"), 0640U);
+  ::chmod((folder / "page.html").c_str(), 0606);
+  EXPECT_EQ(mode("page.html"), 0606U);
+  ::umask(mask);
 }
 
 TEST(Replacement, ALinkStaysOneWhereverItLeads) {
