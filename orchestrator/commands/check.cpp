@@ -46,6 +46,7 @@ struct ExpectedTime {
   Seconds settle{0};
   Seconds at_most{0};
   int trials = 0;  // of workloads, of those that are planned from the start
+  int most = 0;    // with the blocks that may be added
   std::optional<Seconds> from_former_trials;
   std::string budget;  // what it buys
 };
@@ -60,9 +61,7 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, std::optional<Sto
   ExpectedTime expected;
   const bool one_by_one = plan.experiment.search.one_by_one();
   const double trials = one_by_one ? workload_trials(plan) : static_cast<double>(plan.trials.size());
-  if (!prepared.knobs.empty()) expected.settle = plan.experiment.conditions.settle * trials;
   History history;
-  expected.at_most = expected.settle;
   const auto longest = [&](const PlannedTrial& trial) {
     return longest_run(plan, plan.points[static_cast<std::size_t>(trial.point)].workload);
   };
@@ -73,16 +72,19 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, std::optional<Sto
   const Finalists nothing_run_yet = [](int) { return std::vector<int>(); };
   const auto strategy = make_strategy({plan, {}, store ? stored_finalists(*store, plan) : nothing_run_yet});
   // Of these it is not known yet which points they will be.
-  const int added =
-      one_by_one ? static_cast<int>(trials) : strategy->remaining(History()) - workload_trials(plan);
+  const int added = one_by_one ? static_cast<int>(trials)
+                               : std::max(0, strategy->remaining(History()) - workload_trials(plan));
   Seconds most{0};
   for (const PlanWorkload& workload : plan.workloads)
     most = std::max(most, workload.spec.timeout + workload.spec.grace,
                     [](Seconds x, Seconds y) { return x.value() < y.value(); });
-  expected.at_most = expected.at_most + most * static_cast<double>(added);
+  if (!prepared.knobs.empty())
+    expected.settle = plan.experiment.conditions.settle * (trials + (one_by_one ? 0 : added));
+  expected.at_most = expected.at_most + expected.settle + most * static_cast<double>(added);
   expected.trials = workload_trials(plan);
+  expected.most = expected.trials + (one_by_one ? 0 : added);
   if (const auto bought = plan.experiment.budget.trials; bought && *bought <= expected.trials) {
-    expected.trials = *bought;
+    expected.trials = expected.most = *bought;
     expected.at_most = std::min(expected.at_most, expected.settle + most * static_cast<double>(*bought),
                                 [](Seconds x, Seconds y) { return x.value() < y.value(); });
   }
@@ -143,6 +145,24 @@ std::string besides_trials(const Plan& plan) {
   const bool warms_up = plan.experiment.conditions.warm_up > 0, rests = idle_windows(plan) > 0;
   if (warms_up && rests) return ", warm-ups and idle windows";
   return warms_up ? ", and warm-ups" : rests ? ", and idle windows" : "";
+}
+
+// Behind "expected time: ", of a search "expected time, at most: ".
+std::string time_text(const Plan& plan, const ExpectedTime& time) {
+  const bool may_add = time.most > time.trials;
+  if (time.from_former_trials)
+    return fmt::format("{}{} for what is left, going by the finished trials",
+                       may_add && time.from_former_trials->value() > 0 ? "at most " : "",
+                       format_duration(*time.from_former_trials));
+  const auto& budget = plan.experiment.budget.time;
+  // How many that is depends on how long they take.
+  if (may_add && budget)
+    return fmt::format("{} x the workload's own time{}, and further ones within the budget of {}",
+                       time.trials, besides_trials(plan), format_duration(*budget));
+  return fmt::format("{}{} of settling plus {}{} x the workload's own time (their timeouts add up to {}){}",
+                     may_add ? "at most " : "", format_duration(time.settle),
+                     may_add ? fmt::format("{} to ", time.trials) : "", time.most,
+                     format_duration(time.at_most), besides_trials(plan));
 }
 
 std::string program_or_whose(const PlanService& service) {
@@ -302,13 +322,7 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
   if (plan.points.size() > most)
     text += fmt::format("  ... and {} more; --json lists all\n", plan.points.size() - most);
   text += plan.experiment.search.one_by_one() ? "\nexpected time, at most: " : "\nexpected time: ";
-  if (time.from_former_trials)
-    text += fmt::format("{} for what is left, going by the finished trials\n",
-                        format_duration(*time.from_former_trials));
-  else
-    text += fmt::format("{} of settling plus {} x the workload's own time (their timeouts add up to {}){}\n",
-                        format_duration(time.settle), time.trials, format_duration(time.at_most),
-                        besides_trials(plan));
+  text += time_text(plan, time) + "\n";
   const auto files = settings_of(prepared.knobs);
   if (files.empty()) {
     text += "\nnothing on the machine would be set\n";

@@ -10,6 +10,7 @@
 #include "base/output.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/guard/guard_client.hpp"
+#include "orchestrator/guard/left_elsewhere.hpp"
 #include "orchestrator/guard/rights.hpp"
 #include "orchestrator/guard/state_folder.hpp"
 
@@ -52,6 +53,10 @@ int restore(const RestoreOptions& options) {
   if (options.json) {
     std::vector<std::string> notes = outcome ? outcome->notes : std::vector<std::string>{};
     if (hidden) notes.push_back(unknown);
+    if (options.state_folder.empty() && options.sysfs_root.empty()) {
+      for (const GuardNote& one : left_before_a_restart())
+        notes.push_back(fmt::format("{}: {}", one.text, one.next_step));
+    }
     notes.insert(notes.end(), of_users.begin(), of_users.end());
     nlohmann::ordered_json json{{"notes", notes},
                                 {"journal", outcome || !hidden ? nlohmann::ordered_json(outcome.has_value())
@@ -76,6 +81,10 @@ int restore(const RestoreOptions& options) {
   }
   if (!options.json) {
     for (const std::string& one : of_users) write_answer(fmt::format("note: {}\n", one));
+  }
+  if (options.state_folder.empty() && options.sysfs_root.empty() && !options.json) {
+    for (const GuardNote& one : left_before_a_restart())
+      write_answer(fmt::format("note: {}: {}\n", one.text, one.next_step));
   }
   if (hidden && !options.json) write_answer(fmt::format("note: {}\n", unknown));
   if (!outcome && !options.json && options.state_folder.empty() && std::getenv("XDG_STATE_HOME") == nullptr &&

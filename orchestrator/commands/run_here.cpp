@@ -173,6 +173,7 @@ class Run {
     if (const auto obstacle = board_obstacle(prepared, sysfs_)) throw *obstacle;
     if (const auto obstacle = attached_obstacle(plan)) throw *obstacle;
     require_allowed(prepared, guard);
+    if (!settings_of(prepared.knobs).empty()) guard.require_known_former();
     guard.keep_from(launcher_.group());  // a meter that is ended ends what it left
     auto probes = choose_probes(plan.experiment, prepared.gpus, sysfs_, guard.run(), launcher_, clock_);
     for (const std::string& note : probes.notes) progress_.say("note: " + note);

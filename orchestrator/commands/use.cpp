@@ -53,6 +53,7 @@ class Use {
     for (const std::string& change : found_.changes()) warn(change);
     tell_of_programs();
     const SpawnSpec command = command_of(guard);
+    guard.require_known_former();
     guard.arm(settings_to_arm(found_.knobs(), sysfs_));
     ForegroundChild::Ended ended;
     try {

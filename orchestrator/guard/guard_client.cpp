@@ -22,6 +22,7 @@
 #include "base/spawn.hpp"
 #include "base/text.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "orchestrator/guard/left_elsewhere.hpp"
 #include "orchestrator/guard/rights.hpp"
 #include "orchestrator/guard/state_folder.hpp"
 #include "orchestrator/settings/beside_setting.hpp"
@@ -123,24 +124,6 @@ void add(std::optional<RestoreOutcome>& all, const std::optional<RestoreOutcome>
     all = more;
 }
 
-// Where a run of this boot, and so of this machine, left a journal under another host name or $HOME (a name by DHCP, a new container over
-// the same home). Those of other nodes that share the home are of their own boots.
-std::vector<std::string> left_under_another_name() {
-  std::vector<std::string> folders;
-  const Sysfs machine;
-  for (const std::string& path : former_state_folders()) {
-    try {
-      StateFolder folder(path);
-      const auto journal = read_journal(folder);
-      // Of one that is held whoever holds it puts back.
-      if (journal && journal->sysfs_root.empty() && journal->boot_id == boot_id(machine) && folder.try_lock())
-        folders.push_back(path);
-    } catch (const Error&) {  // not ours alone, or not to be understood: nothing is known of whose it is
-    }
-  }
-  return folders;
-}
-
 // Whether an earlier run of this user's was cut off after its own programs had set something.
 bool may_have_left_settings() {
   try {
@@ -180,6 +163,9 @@ auto in_two(const std::vector<SettingText>& requests,
 
 GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_for(wish_, notes_, first_)) {
   run_ = new_run();
+  if (wish_.state_folder.empty() && wish_.sysfs_root.empty() && wish_.mode != GuardWish::Mode::beside) {
+    for (GuardNote& note : left_before_a_restart()) notes_.push_back(std::move(note));
+  }
   const auto of_before = put_back_left_under_another_name();
   begin_session();
   add(found_, of_before);
@@ -443,6 +429,14 @@ std::optional<Message> GuardClient::wait_for_answer(UniqueFd* passed, bool until
   return answer;
 }
 
+void GuardClient::require_known_former() const {
+  if (!wish_.state_folder.empty() || !wish_.sysfs_root.empty()) return;
+  for (const GuardNote& left : left_before_a_restart())
+    throw Error(
+        ExitCode::not_restored, left.text + ", and would be taken for what was there before: nothing was set",
+        left.next_step + "   where it was this one; else the same there, or give that folder another place");
+}
+
 void GuardClient::arm(const std::vector<SavedSetting>& settings) {
   std::vector<SavedSetting> ours, of_programs;
   for (const SavedSetting& setting : settings)
@@ -460,6 +454,9 @@ void GuardClient::arm_ours(const std::vector<SavedSetting>& settings) {
 }
 
 void GuardClient::arm_again() {
+  if (door_ != GuardDoor::machine && ::geteuid() != 0 && wish_.state_folder.empty() &&
+      wish_.sysfs_root.empty())
+    sign_state_folder();
   Message request{"arm", {}};
   for (const SavedSetting& setting : settings_)
     request.fields.insert(request.fields.end(),

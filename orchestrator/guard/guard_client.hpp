@@ -81,6 +81,9 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   // What was put back of an earlier run that died; nullopt if there was none.
   const std::optional<RestoreOutcome>& found_journal() const { return found_; }
   const std::vector<GuardNote>& notes() const { return notes_; }
+  // For who is about to set something: throws Error where a run that may have been on this machine left a journal which nobody has put back
+  // (left_before_a_restart()): what it had set would be taken for its owner's.
+  void require_known_former() const;
   const std::string& run() const { return run_; }  // value of DVFS_PLAN_RUN for the workload
   // What the group must not end with a workload or a meter that leaves processes: guardians that are children of
   // ours, and what programs of the user's set for us. To be said again after whatever may begin a session.

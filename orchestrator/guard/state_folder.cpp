@@ -186,13 +186,44 @@ void StateFolder::remove(const std::string& name) {
 
 namespace {
 
-// Below a folder of state: nodes of a cluster may share a home.
-std::string of_this_machine(const std::string& state) {
+constexpr const char* usual_state = "/.local/state/dvfs-plan";  // below a home
+constexpr const char* elsewhere = "/elsewhere";
+constexpr const char* elsewhere_file = "folders";
+
+// The folders that note_elsewhere() noted there. Root reads what is the user's: no link is followed, no FIFO waited for.
+std::vector<std::string> elsewhere_of(const std::string& known) {
+  std::vector<std::string> folders;
+  const UniqueFd file(::open((known + elsewhere + "/" + elsewhere_file).c_str(),
+                             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat info {};
+  constexpr off_t most = 65536;
+  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > most)
+    return folders;
+  for (std::string& line : split_lines(read_all(file.get()))) {
+    if (line.starts_with('/')) folders.push_back(std::move(line));
+  }
+  return folders;
+}
+
+std::string host_of_this_machine() {
   std::string host(HOST_NAME_MAX + 1, '\0');
   ::gethostname(host.data(), host.size() - 1);
   host.resize(std::strlen(host.c_str()));
   std::replace(host.begin(), host.end(), '/', '_');
-  return state + "/dvfs-plan/" + (host.empty() || host[0] == '.' ? "localhost" : host);
+  return host.empty() || host[0] == '.' ? "localhost" : host;
+}
+
+// ".1f2e3d4c", of machine-id(5), which itself is to be told to nobody; empty: it has none.
+std::string id_of_this_machine() {
+  constexpr std::size_t digits = 32;
+  const std::string id = Sysfs().text("/etc/machine-id").value_or("");
+  if (id.size() != digits || id.find_first_not_of("0123456789abcdef") != std::string::npos) return {};
+  return "." + short_hash("dvfs-plan " + id);
+}
+
+// Below a folder of state: nodes of a cluster may share a home.
+std::string of_this_machine(const std::string& state) {
+  return state + "/dvfs-plan/" + host_of_this_machine() + id_of_this_machine();
 }
 
 }  // namespace
@@ -234,10 +265,23 @@ std::vector<std::string> left_by_users(const std::string& state_folder, const st
   ::setpwent();
   while (const passwd* const entry = ::getpwent()) {
     if (entry->pw_uid == 0 || entry->pw_dir[0] != '/' || is_on_a_network(entry->pw_dir, mounts)) continue;
-    const std::string journal = of_this_machine(std::string(entry->pw_dir) + "/.local/state") + "/journal";
-    struct stat info {};
-    if (::stat(journal.c_str(), &info) == 0)
+    const std::string home = entry->pw_dir;
+    std::vector<std::string> folders{of_this_machine(home + "/.local/state"),
+                                     home + usual_state + "/" + host_of_this_machine()};
+    for (const std::string& name : Sysfs().list(home + usual_state)) {
+      const std::string folder = home + usual_state + "/" + name;
+      if (former_name_of_this_machine(folder)) folders.push_back(folder);
+    }
+    for (std::string& folder : elsewhere_of(home + usual_state)) {
+      if (has_name_of_this_machine(folder) && !is_on_a_network(folder, mounts))
+        folders.push_back(std::move(folder));
+    }
+    for (const std::string& folder : folders) {
+      struct stat info {};
+      if (::stat((folder + "/journal").c_str(), &info) != 0) continue;
       users.emplace(info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec, entry->pw_name);
+      break;
+    }
   }
   ::endpwent();
   // What the earlier had set may be what the later found: put back in the other order it would stand in the end.
@@ -267,8 +311,10 @@ std::vector<std::string> former_state_folders() {
     if (std::find(folders.begin(), folders.end(), folder.string()) == folders.end())
       folders.push_back(folder.string());
   };
-  for (const fs::path& base : bases)
+  for (const fs::path& base : bases) {
     for (const std::string& name : Sysfs().list(base.string())) look_at(base / name);
+    for (const std::string& folder : elsewhere_of(base)) look_at(folder);
+  }
   // Of a run that had an XDG_STATE_HOME of its own the copies tell.
   if (const std::string copies = folder_of_copies(); !copies.empty()) {
     for (std::string name : Sysfs().list(copies)) {
@@ -277,6 +323,38 @@ std::vector<std::string> former_state_folders() {
     }
   }
   return folders;
+}
+
+bool has_name_of_this_machine(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename(), host = host_of_this_machine();
+  return name == host || name == host + id_of_this_machine();
+}
+
+void note_elsewhere(const std::string& path) {
+  namespace fs = std::filesystem;
+  const passwd* const entry = ::getpwuid(::geteuid());
+  if (entry == nullptr || entry->pw_dir[0] != '/') return;
+  const std::string known = entry->pw_dir + std::string(usual_state);
+  std::error_code gone;
+  if (fs::path(path).parent_path() == known || fs::equivalent(fs::path(path).parent_path(), known, gone) ||
+      path.find('\n') != std::string::npos)
+    return;
+  std::vector<std::string> all = elsewhere_of(known);
+  std::erase_if(all, [&](const std::string& one) { return one == path || !fs::exists(one, gone); });
+  all.push_back(path);
+  StateFolder(known + elsewhere).write_whole(elsewhere_file, join(all, "\n") + "\n");
+}
+
+std::string short_hash(const std::string& text) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return fmt::format("{:08x}", hash);
+}
+
+std::optional<std::string> former_name_of_this_machine(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename(), id = id_of_this_machine();
+  if (id.empty() || !name.ends_with(id)) return std::nullopt;
+  return name.substr(0, name.size() - id.size());
 }
 
 std::string state_folder_option(const std::string& path) {

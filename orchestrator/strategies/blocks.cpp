@@ -70,7 +70,7 @@ class RandomisedBlocks : public Strategy {
         return !is_idle(trial.role) && !history.contains(trial);
       }));
     }
-    left += left_to_confirm();
+    left += left_to_confirm() + most_of_further_blocks();
     return within_budget(left, plan_.experiment.budget, history);
   }
 
@@ -88,13 +88,19 @@ class RandomisedBlocks : public Strategy {
     const std::string buys = what_it_buys(history, fixed, rest);
     const int of_a_block = most_of_a_confirming_block();
     if (repeat_.confirm == 0 || of_a_block == 0) return buys;
-    int blocks = repeat_.confirm;
+    const int blocks = repeat_.confirm;
     if (budget.any()) {
       const auto bought = trials_bought(history);
       if (!bought) return buys;  // said after the first block
-      blocks = std::min(blocks, (*bought - fixed) / of_a_block);
-      if (*bought < fixed) return buys;
-      if (blocks < 1) return buys + "; too little is left to confirm the best point with";
+      const int left = *bought - fixed;
+      if (left < 0) return buys;
+      if (left == 0) return buys + "; nothing is left to confirm the best point with";
+      if (left < blocks * of_a_block)
+        return fmt::format(
+            "{}; at last as many of the {} of the best point, its rivals and the reference as {} {} enough "
+            "for "
+            "(none where the reference is the best)",
+            buys, counted(blocks, "block"), counted(left, "trial"), left == 1 ? "is" : "are");
     }
     const std::string confirming = fmt::format(
         "at last {} block{} of the best point, its rivals and the reference ({} trials at most; none where "
@@ -168,12 +174,17 @@ class RandomisedBlocks : public Strategy {
             "at {} a trial, all told, the budget of {} buys about {} of the {} of the first {}",
             format_duration(Seconds{each}), format_duration(*budget.time), buys, counted(fixed, "trial"),
             counted(repeat_.min, "block"));
+      const int more = std::max(0, buys - fixed - reserved);
+      std::string further;
+      if (repeat_.max > repeat_.min)
+        further = fmt::format(" and about {} more, {}", more, rest);
+      else if (repeat_.confirm == 0 && more >= least_block())
+        further = fmt::format("; `repeat` asks for no more: `repeat: {{min: {}, max: N}}` spends the rest",
+                              repeat_.min);
       return fmt::format("at {} a trial, all told, the budget of {} buys about {}: the first {} ({}){}",
                          format_duration(Seconds{each}), format_duration(*budget.time),
                          counted(buys, "trial"), counted(repeat_.min, "block"), counted(fixed, "trial"),
-                         repeat_.max > repeat_.min ? fmt::format(" and about {} more, {}",
-                                                                 std::max(0, buys - fixed - reserved), rest)
-                                                   : "");
+                         further);
     }
     if (repeat_.max > repeat_.min)
       return fmt::format("{} ({}), then more {}", counted(repeat_.min, "block"), counted(fixed, "trial"),
@@ -345,7 +356,26 @@ class RandomisedBlocks : public Strategy {
     }
     return trials;
   }
-  // In blocks that are not composed yet.
+  // In blocks that are not composed yet. Of a budget the rest: what it is for is not known before.
+  int most_of_further_blocks() const {
+    if (only_block_ || confirms_from_ != 0 || repeat_.max <= repeat_.min) return 0;
+    std::map<std::string, int> points;
+    for (const PlanPoint& point : plan_.points) ++points[point.scenario];
+    int most = 0;
+    for (const auto& [scenario, size] : points) {
+      const bool beside_references = options_.references && size > 1 && reference_of_.contains(scenario);
+      // Each point's further blocks at once, or one by one where a budget chooses among them.
+      const int others = beside_references ? size - 1 : size;
+      const int with_references = plan_.experiment.budget.any() ? others : 1;
+      most += (repeat_.max - repeat_.min) * (others + (beside_references ? 2 * with_references : 0));
+    }
+    for (const auto& [number, trials] : blocks_) {
+      if (number <= last_planned_) continue;
+      most -= static_cast<int>(std::count_if(trials.begin(), trials.end(),
+                                             [](const PlannedTrial& trial) { return !is_idle(trial.role); }));
+    }
+    return std::max(0, most);
+  }
   int left_to_confirm() const {
     const auto first = blocks_.find(confirms_from_);
     if (confirms_from_ == 0 || first == blocks_.end()) return trials_to_confirm();

@@ -62,7 +62,7 @@ class Strategy {
   // The trial to run next; nullptr when done or, with trials under way, until one of them is finished. It
   // stays owned by the strategy.
   virtual const PlannedTrial* next(const History& history) = 0;
-  // How many trials of workloads are left, as far as it knows.
+  // How many trials of workloads are left, as far as it knows: the most, where what they find decides.
   virtual int remaining(const History& history) = 0;
   // Whether nothing is left to do in any block, not only in those of StrategyRequest::only_block.
   virtual bool is_over(const History&) { return true; }

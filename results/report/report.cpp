@@ -318,12 +318,14 @@ std::vector<std::string> best_so_far(const Store::Progress& progress) {
 std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials,
                             const TextLook& look) {
   const ExperimentRow& e = summary.experiment;
-  std::string text =
-      fmt::format("{}: {}, objective {}, energy of {}\n", printable(e.name),
-                  summary.left > 0 ? fmt::format("{} of {}", summary.done, counted(summary.planned, "trial"))
-                                   : counted(summary.attempts, "trial"),
-                  to_string(e.objective.minimise),
-                  e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");
+  std::string text = fmt::format(
+      "{}: {}, objective {}, energy of {}\n", printable(e.name),
+      summary.left > 0 ? fmt::format("{} of {}{}", summary.done,
+                                     e.may_add_blocks && e.last_session_ended != "done" ? "at most " : "",
+                                     counted(summary.planned, "trial"))
+                       : counted(summary.attempts, "trial"),
+      to_string(e.objective.minimise),
+      e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");
   for (const std::string& line : summary.asked)
     text += fmt::format("asked of it here: {}\n", printable(line));
   text += overview_table(summary, look);

@@ -653,6 +653,8 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
   if (!experiment.search && experiment.trials_left && experiment.last_session_ended != "done" &&
       experiment.last_session_ended != "gave_up")
     summary.left = *experiment.trials_left;
+  if (!experiment.search && experiment.trials_left && experiment.last_session_ended == "gave_up")
+    summary.left = std::max(summary.left, *experiment.trials_left);
   summary.planned = std::max(experiment.planned_trials, summary.done + summary.left);
   // A search that is done has no trials left, however many it might have run.
   const bool of_one_machine =

@@ -653,10 +653,13 @@ static int owed_trials(Database& database) {
   return owed.count();
 }
 
-bool may_confirm(Database& database) {
+// Blocks that confirm, or that a budget or an interval that is asked for adds.
+bool may_add_blocks(Database& database) {
   Statement s = database.prepare(
-      "SELECT 1 FROM experiment WHERE json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' "
-      "END, '$.repeat.confirm') > 0 AND NOT EXISTS (SELECT 1 FROM trial t JOIN session s ON s.id = "
+      "SELECT 1 FROM (SELECT json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' END, "
+      "'$.repeat') AS r FROM experiment) WHERE (json_extract(r, '$.confirm') > 0 OR json_extract(r, '$.max') "
+      "> json_extract(r, '$.min')) AND NOT EXISTS "
+      "(SELECT 1 FROM trial t JOIN session s ON s.id = "
       "t.session_id WHERE NOT s.recheck AND t.confirms AND t.block >= coalesce((SELECT max(first_block) FROM "
       "growth), 0))");
   return s.step();
@@ -712,7 +715,7 @@ Store::Progress Store::progress() {
     if (gave_up) left += owed_trials(database_);
     if (!session.is_null(5)) progress.left = left;
   }
-  progress.at_most = may_confirm(database_) && progress.session_ended_how != "done";
+  progress.at_most = may_add_blocks(database_) && progress.session_ended_how != "done";
   Statement host = database_.prepare("SELECT value FROM machine_fact WHERE name = 'host'");
   if (host.step()) progress.host = host.text(0);
   Statement warnings = database_.prepare(

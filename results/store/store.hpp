@@ -125,7 +125,7 @@ class Store {
     int planned = 0;
     int finished = 0;
     bool at_most =
-        false;  // that many are planned: blocks that confirm are to come, with as many trials as there turn out to be rivals
+        false;  // that many are planned: blocks may be to come that confirm, or that the scatter of the first ones decides about
     int counted = 0;
     int excluded = 0;                          // of all runs of trials, reruns among them
     bool may_end_early = false;                // a search one by one: `planned` is the most
@@ -260,7 +260,7 @@ void Store::into_copy(Write write) {
   }
 }
 
-// Whether the experiment confirms its answer by further blocks and has none of them yet: how many trials these will have is not known.
-bool may_confirm(Database& database);
+// Whether blocks may be to come whose trials are not known yet: that confirm its answer, or that a budget or the scatter of the first ones adds.
+bool may_add_blocks(Database& database);
 
 }  // namespace dvfs_plan

@@ -190,6 +190,27 @@ TEST(Blocks, WhatIsLeftKnowsTheTimeBudget) {
   EXPECT_EQ(search.strategy_->remaining(search.history_), 2);
 }
 
+// "ETA 2 s", and 49 trials came.
+TEST(Blocks, WhatIsLeftIsTheMostThatMayCome) {
+  Night budget(8, "objective: time\nrepeat: {min: 3}\nbudget: 60 trials\n");
+  EXPECT_EQ(budget.strategy_->remaining(budget.history_), 60);
+  budget.run([&](const PlannedTrial&) { return 10.0; }, 11);
+  EXPECT_EQ(budget.strategy_->remaining(budget.history_), 49);
+  budget.run([&](const PlannedTrial&) { return 10.0; });
+  EXPECT_EQ(budget.trials, 60);
+  EXPECT_EQ(budget.strategy_->remaining(budget.history_), 0);
+  // 8 points and the reference twice, in 3 to 6 blocks.
+  Night until(8, "objective: time\nrepeat: {min: 3, max: 6}\n");
+  EXPECT_EQ(until.strategy_->remaining(until.history_), 6 * (7 + 2));
+  int begun = 0;
+  std::mt19937_64 random(3);
+  until.run([&](const PlannedTrial&) {
+    EXPECT_GE(until.strategy_->remaining(until.history_), 0);
+    return 10.0 + static_cast<double>(++begun % 3) + static_cast<double>(random() % 100) / 100;
+  });
+  EXPECT_EQ(until.trials, 6 * (7 + 2));
+}
+
 TEST(Blocks, AResumedNightGoesOnAsItWouldHave) {
   const std::string yaml = "objective: time\nrepeat: {min: 2, max: 9, until: 0.5 %}\nbudget: 50 trials\n";
   const auto measure = [](const PlannedTrial& trial) {
@@ -320,11 +341,19 @@ TEST(Confirming, WhatABudgetDoesNotBuyIsNotPromised) {
   EXPECT_EQ(says("6 trials"),
             "the budget of 6 trials does not cover the first 2 blocks (10 trials): it stops after 6");
   EXPECT_EQ(says("13 trials"),
-            "the budget of 13 trials buys the first 2 blocks (10 trials); too little is left to confirm the "
+            "the budget of 13 trials buys the first 2 blocks (10 trials); at last as many of the 4 blocks of "
+            "the best "
+            "point, its rivals and the reference as 3 trials are enough for (none where the reference is the "
+            "best)");
+  EXPECT_EQ(says("10 trials"),
+            "the budget of 10 trials buys the first 2 blocks (10 trials); nothing is left to confirm the "
             "best point with");
+  // A block takes 5 where all others are its rivals, and fewer where they are not.
   EXPECT_EQ(says("16 trials"),
-            "the budget of 16 trials buys the first 2 blocks (10 trials); at last 1 block of the best point, "
-            "its rivals and the reference (5 trials at most; none where the reference is the best)");
+            "the budget of 16 trials buys the first 2 blocks (10 trials); at last as many of the 4 blocks of "
+            "the best "
+            "point, its rivals and the reference as 6 trials are enough for (none where the reference is the "
+            "best)");
 }
 
 TEST(Confirming, WhatIsLeftIsKnownAfterAKill) {

@@ -10,9 +10,11 @@
 #include "orchestrator/guard/applied_record.hpp"
 #include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "orchestrator/guard/left_elsewhere.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
 #include "orchestrator/guard/state_folder.hpp"
 #include "orchestrator/settings/attribute_setting.hpp"
+#include "orchestrator/settings/beside_setting.hpp"
 #include "tests/support/machines.hpp"
 
 namespace dvfs_plan {
@@ -51,6 +53,45 @@ TEST(Restore, OneThatFailsKeepsNoOtherFromBeingPutBack) {
   EXPECT_EQ(message_of([&] { require_restored(outcome); }),
             "1 of 3 settings could not be put back:\n  /sys/gone: wanted '2', found 'No such file or "
             "directory' (No such file or directory)");
+}
+
+TEST(Restore, OfWhatProgramsTakeAlongWhatTheyChangedAlone) {
+  TemporaryFolder root;
+  for (const char* name : {"/sys/moved", "/sys/others", "/sys/untouched", "/sys/went"})
+    root.attribute(name, "now");
+  const Sysfs sysfs(root.path());
+  SettingAccess access(sysfs, {});
+  std::vector<SavedSetting> settings;
+  for (const char* name : {"/sys/moved", "/sys/others", "/sys/untouched", "/sys/went", "/sys/gone"})
+    settings.push_back({"set.p", beside_setting(name), "before"});
+  const AppliedByUs applied{{beside_setting("/sys/moved"), {"now"}},
+                            {beside_setting("/sys/others"), {"ours"}},
+                            {beside_setting("/sys/went"), {went_by_a_program}},
+                            {beside_setting("/sys/gone"), {"ours"}}};
+  const RestoreOutcome outcome = restore_settings(settings, access, {.applied = &applied});
+  EXPECT_EQ(*sysfs.text("/sys/moved"), "before");
+  EXPECT_EQ(*sysfs.text("/sys/went"), "before");
+  EXPECT_EQ(*sysfs.text("/sys/others"), "now");
+  EXPECT_EQ(*sysfs.text("/sys/untouched"), "now");
+  EXPECT_TRUE(outcome.complete());
+  EXPECT_EQ(counts_text(outcome),
+            "2 settings put back, 0 were as before, 1 left as somebody else has set it");
+  EXPECT_THAT(outcome.notes, ElementsAre(HasSubstr("/sys/others is 'now', which is neither what the run set "
+                                                   "(ours) nor what was there before ('before')"),
+                                         "while the programs of `set` were in use this changed, by somebody "
+                                         "else or by what one of them began and that "
+                                         "went on behind its end, and was left so: /sys/untouched was "
+                                         "'before' and is 'now' (to put it back: echo "
+                                         "before | sudo tee /sys/untouched)",
+                                         "/sys/gone was 'before' and is not there any more: when it comes "
+                                         "back it is to be set again: echo before | "
+                                         "sudo tee /sys/gone"));
+  // Where nothing is known (a setter that was killed half way) all of it is put back.
+  std::set<std::string> unsettled;
+  for (const SavedSetting& one : settings) unsettled.insert(one.path);
+  restore_settings(settings, access, {.applied = &applied, .unsettled = &unsettled});
+  EXPECT_EQ(*sysfs.text("/sys/untouched"), "before");
+  EXPECT_EQ(*sysfs.text("/sys/others"), "before");
 }
 
 TEST(Restore, TheCommandsBringAProcessorOnlineFirst) {
@@ -459,12 +500,39 @@ TEST(StateFolderOfAUser, IsTheMachinesOwn) {
     ::setenv("XDG_STATE_HOME", "/home/u/state", 1);
     char host[256] = {};
     ::gethostname(host, sizeof host - 1);
-    ::_exit(default_state_folder() == std::string("/home/u/state/dvfs-plan/") + host ? 0 : 1);
+    const std::string folder = default_state_folder();
+    // With an id behind the name, where the machine has one.
+    const bool has_id = Sysfs().text("/etc/machine-id").value_or("").size() == 32;
+    const std::string named = std::string("/home/u/state/dvfs-plan/") + host;
+    ::_exit(folder.starts_with(named) && folder.size() == named.size() + (has_id ? 9 : 0) ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(MachineMarks, AreOfCardsThatWereMadeWithTheirAddress) {
+  TemporaryFolder root;
+  const Sysfs one(root.path());
+  EXPECT_EQ(machine_marks(one), "");
+  root.attribute("/sys/class/net/lo/address", "00:00:00:00:00:00");
+  root.attribute("/sys/class/net/lo/addr_assign_type", "0");
+  root.attribute("/sys/class/net/veth0/address", "02:42:ac:11:00:02");
+  root.attribute("/sys/class/net/veth0/addr_assign_type", "3");
+  EXPECT_EQ(machine_marks(one), "");
+  root.attribute("/sys/class/net/eth0/address", "52:54:00:12:34:56");
+  root.attribute("/sys/class/net/eth0/addr_assign_type", "0");
+  root.attribute("/sys/class/net/eth0/device/vendor", "0x1af4");
+  const std::string marks = machine_marks(one);
+  EXPECT_EQ(marks.size(), 8U);
+  EXPECT_EQ(marks.find(':'), std::string::npos);
+  // A card more, or another one, of a machine that has kept one.
+  EXPECT_EQ(share_a_mark(marks, "00000000\n" + marks), true);
+  EXPECT_EQ(share_a_mark("00000000\n" + marks + "\n", marks), true);
+  EXPECT_EQ(share_a_mark("00000000", marks), false);
+  EXPECT_EQ(share_a_mark("", marks), std::nullopt);
+  EXPECT_EQ(share_a_mark(marks, ""), std::nullopt);
 }
 
 }  // namespace

@@ -34,6 +34,18 @@ SETTER = 'echo "$1" >knob; pwd >>set-in\n'
 
 
 @unittest.skipIf(os.geteuid() != 0, "folders of its own need root (tests/system/apart)")
+def of_host(name):
+    """A state folder's name: hosts of one name that share a home are told apart by their ids."""
+    with open("/etc/machine-id", encoding="ascii") as file:
+        text = file.read().strip()
+    if len(text) != 32:
+        return name
+    value = 2166136261
+    for c in ("dvfs-plan " + text).encode():
+        value = (value ^ c) * 16777619 % 2**32
+    return f"{name}.{value:08x}"
+
+
 class Elsewhere(Whole):
     def setUp(self):
         super().setUp()
@@ -118,8 +130,8 @@ class Elsewhere(Whole):
     def as_user(self, host, *words):
         return ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"', host, *words]
 
-    def is_put_back(self, night, state, later):
-        """`night`, `later`: an ordinary user's host name and environment, as run and guardian were killed together, and as he calls `restore`."""
+    def cut_off(self, night, state):
+        """An ordinary user's run by this host name and in this environment, killed together with its guardian as it had set something; his environment."""
         self.folder.chmod(0o755)
         theirs = self.folder / "theirs"
         shutil.copytree(self.folder / "exp", theirs)
@@ -141,6 +153,11 @@ class Elsewhere(Whole):
         for pid in (*guardian, str(run.pid)):
             subprocess.run(["kill", "-KILL", pid])
         run.wait()
+        return theirs, home
+
+    def is_put_back(self, night, state, later):
+        """`night`, `later`: host name and environment, as run and guardian were killed together, and as the user calls `restore`."""
+        theirs, home = self.cut_off(night, state)
         restored = subprocess.run(self.as_user(later[0], str(PROGRAM), "restore"), cwd="/", env=home | later[1], capture_output=True, text=True)
         self.assertEqual(restored.returncode, 0, restored.stderr)
         self.assertIn("1 settings put back", restored.stdout)
@@ -149,12 +166,56 @@ class Elsewhere(Whole):
 
     def test_what_was_left_under_another_host_name_is_put_back(self):
         """A name by DHCP, a new container over the same home: a user's record of what was set lies in a folder of that name."""
-        self.is_put_back(("one", {}), self.folder / "home/.local/state/dvfs-plan/one", ("two", {}))
+        self.is_put_back(("one", {}), self.folder / f"home/.local/state/dvfs-plan/{of_host('one')}", ("two", {}))
+
+    def test_what_was_left_under_another_host_name_before_a_restart_is_told_and_nothing_is_set_until_it_is_known(self):
+        """Without a network card to tell a machine by (a container, this test): nodes that boot one image may have one machine id."""
+        state = self.folder / f"home/.local/state/dvfs-plan/{of_host('one')}"
+        theirs, home = self.cut_off(("one", {}), state)
+        set_to = (theirs / "knob").read_text().strip()
+        boot = self.write("boot_id", "11111111-2222-3333-4444-555555555555\n")
+        boot.chmod(0o644)
+
+        def later(*words, host="two"):
+            return subprocess.run(["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"', boot, *self.as_user(host, str(PROGRAM), *words)],
+                                  cwd=theirs, env=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
+        told = (f"{state} holds the journal of night.yaml, which was cut off on a machine of this one's id that was called 'one' then: if that was this one, what it set may stand")
+        way = f"dvfs-plan restore --state-folder {state}"
+        restored = later("restore")
+        self.assertEqual(restored.returncode, 0, restored.stderr)
+        self.assertIn(f"note: {told}: {way}\n", restored.stdout)
+        night = later("night.yaml", "--no-html")
+        self.assertEqual(night.returncode, 4, night.stderr)
+        self.assertIn(f"error: {told}, and would be taken for what was there before: nothing was set\n"
+                      f"  hint: {way}   where it was this one; else the same there, or give that folder another place\n", night.stderr)
+        self.assertEqual((theirs / "knob").read_text().strip(), set_to)
+        # Its own name again: nothing is to be asked.
+        same = later("restore", host="one")
+        self.assertEqual((same.returncode, (theirs / "knob").read_text().strip()), (0, "3"), same.stderr)
+
+    def test_what_was_left_in_another_home_is_found_by_the_one_that_the_user_database_names(self):
+        """A job script's HOME: the user's own shell, and root, find what his run left there."""
+        accounts = self.write("passwd", open("/etc/passwd", encoding="utf-8").read().replace("nobody:x:", "former:x:") + f"nobody:x:{NOBODY}:{NOBODY}::{self.folder}/home:/bin/sh\n")
+        lines = [line for line in accounts.read_text().splitlines() if not line.startswith("former:")]
+        accounts.write_text("\n".join(lines) + "\n")
+        accounts.chmod(0o644)
+        subprocess.run(["mount", "--bind", accounts, "/etc/passwd"], check=True)
+        self.addCleanup(subprocess.run, ["umount", "/etc/passwd"], check=True)
+        scratch = self.folder / "scratch"
+        scratch.mkdir()
+        os.chown(scratch, int(NOBODY), int(NOBODY))
+        state = scratch / f".local/state/dvfs-plan/{of_host('one')}"
+        theirs, home = self.cut_off(("one", {"HOME": str(scratch)}), state)
+        root = subprocess.run(["unshare", "--uts", "sh", "-c", 'hostname one && exec "$@"', "sh", str(PROGRAM), "restore"], cwd="/", env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertIn("note: a sweep of nobody's left a journal in its home, and what it set may stand: sudo -u nobody -H dvfs-plan restore\n", root.stdout, root.stderr)
+        restored = subprocess.run(self.as_user("one", str(PROGRAM), "restore"), cwd="/", env=home, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual((restored.returncode, (theirs / "knob").read_text().strip()), (0, "3"), restored.stderr)
 
     def test_what_was_left_under_another_state_folder_is_put_back(self):
         """Set for the night alone: what the login has in memory tells of it."""
         login = {"XDG_RUNTIME_DIR": str(self.folder / "home/run")}
-        self.is_put_back(("one", login | {"XDG_STATE_HOME": str(self.folder / "home/state")}), self.folder / "home/state/dvfs-plan/one", ("one", login))
+        self.is_put_back(("one", login | {"XDG_STATE_HOME": str(self.folder / "home/state")}), self.folder / f"home/state/dvfs-plan/{of_host('one')}", ("one", login))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,102 @@
+#include "orchestrator/guard/left_elsewhere.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "orchestrator/guard/journal.hpp"
+#include "orchestrator/guard/state_folder.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// Journals of the machine itself that nobody holds: of one that is held whoever holds it puts back.
+std::vector<std::pair<std::string, Journal>> journals_elsewhere() {
+  std::vector<std::pair<std::string, Journal>> found;
+  for (const std::string& path : former_state_folders()) {
+    try {
+      StateFolder folder(path);
+      auto journal = read_journal(folder);
+      if (journal && journal->sysfs_root.empty() && folder.try_lock())
+        found.emplace_back(path, std::move(*journal));
+    } catch (const Error&) {  // not ours alone, or not to be understood: nothing is known of whose it is
+    }
+  }
+  return found;
+}
+
+constexpr const char* marks_name = "machine";
+
+std::optional<bool> is_signed_by_this_machine(const std::string& path) {
+  try {
+    return share_a_mark(StateFolder(path).read(marks_name).value_or(""), machine_marks(Sysfs()));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::string machine_marks(const Sysfs& machine) {
+  constexpr const char* permanent = "0";  // NET_ADDR_PERM: the one that it was made with
+  std::set<std::string> marks;
+  for (const std::string& card : machine.list("/sys/class/net")) {
+    const std::string place = "/sys/class/net/" + card;
+    if (!machine.exists(place + "/device") || machine.text(place + "/addr_assign_type") != permanent) continue;
+    if (const auto address = machine.text(place + "/address")) marks.insert(short_hash("dvfs-plan " + *address));
+  }
+  return join(std::vector(marks.begin(), marks.end()), "\n");
+}
+
+std::optional<bool> share_a_mark(const std::string& signature, const std::string& own) {
+  const auto marks = split_lines(signature);
+  std::optional<bool> shared;
+  for (const std::string& mark : split_lines(own)) {
+    if (mark.empty() || trim(signature).empty()) continue;
+    shared = shared.value_or(false) || std::find(marks.begin(), marks.end(), mark) != marks.end();
+  }
+  return shared;
+}
+
+void sign_state_folder() {
+  try {
+    const std::string own = default_state_folder();
+    StateFolder(own).write_whole(marks_name, machine_marks(Sysfs()));
+    note_elsewhere(own);
+  } catch (const Error&) {
+  }
+}
+
+std::vector<std::string> left_under_another_name() {
+  std::vector<std::string> folders;
+  const Sysfs machine;
+  for (const auto& [path, journal] : journals_elsewhere()) {
+    if (journal.boot_id == boot_id(machine) || has_name_of_this_machine(path) ||
+        (former_name_of_this_machine(path) && is_signed_by_this_machine(path) == true))
+      folders.push_back(path);
+  }
+  return folders;
+}
+
+std::vector<GuardNote> left_before_a_restart() {
+  std::vector<GuardNote> notes;
+  const Sysfs machine;
+  for (const auto& [path, journal] : journals_elsewhere()) {
+    const auto name = former_name_of_this_machine(path);
+    if (!name || journal.boot_id == boot_id(machine) || has_name_of_this_machine(path) ||
+        is_signed_by_this_machine(path).has_value())
+      continue;
+    notes.push_back({fmt::format("{} holds the journal of {}, which was cut off on a machine of this one's "
+                                 "id that was called '{}' then: "
+                                 "if that was this one, what it set may stand",
+                                 path, printable(journal.experiment), printable(*name)),
+                     fmt::format("dvfs-plan restore --state-folder {}", shell_quote(path))});
+  }
+  return notes;
+}
+
+}  // namespace dvfs_plan
