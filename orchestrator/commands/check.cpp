@@ -160,7 +160,7 @@ std::string time_text(const Plan& plan, const ExpectedTime& time) {
     return fmt::format("{} x the workload's own time{}, and further ones within the budget of {}",
                        time.trials, besides_trials(plan), format_duration(*budget));
   return fmt::format("{}{} of settling plus {}{} x the workload's own time (their timeouts add up to {}){}",
-                     may_add ? "at most " : "", format_duration(time.settle),
+                     may_add && time.settle.value() > 0 ? "at most " : "", format_duration(time.settle),
                      may_add ? fmt::format("{} to ", time.trials) : "", time.most,
                      format_duration(time.at_most), besides_trials(plan));
 }

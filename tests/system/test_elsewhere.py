@@ -196,9 +196,9 @@ class Elsewhere(Whole):
 
     def test_what_was_left_in_another_home_is_found_by_the_one_that_the_user_database_names(self):
         """A job script's HOME: the user's own shell, and root, find what his run left there."""
-        accounts = self.write("passwd", open("/etc/passwd", encoding="utf-8").read().replace("nobody:x:", "former:x:") + f"nobody:x:{NOBODY}:{NOBODY}::{self.folder}/home:/bin/sh\n")
-        lines = [line for line in accounts.read_text().splitlines() if not line.startswith("former:")]
-        accounts.write_text("\n".join(lines) + "\n")
+        with open("/etc/passwd", encoding="utf-8") as file:
+            others = [line for line in file if not line.startswith("nobody:")]
+        accounts = self.write("passwd", "".join(others) + f"nobody:x:{NOBODY}:{NOBODY}::{self.folder}/home:/bin/sh\n")
         accounts.chmod(0o644)
         subprocess.run(["mount", "--bind", accounts, "/etc/passwd"], check=True)
         self.addCleanup(subprocess.run, ["umount", "/etc/passwd"], check=True)
