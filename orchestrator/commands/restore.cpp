@@ -13,6 +13,7 @@
 #include "orchestrator/guard/left_elsewhere.hpp"
 #include "orchestrator/guard/rights.hpp"
 #include "orchestrator/guard/state_folder.hpp"
+#include "orchestrator/guard/state_places.hpp"
 
 namespace dvfs_plan {
 namespace {

@@ -25,6 +25,7 @@
 #include "orchestrator/guard/left_elsewhere.hpp"
 #include "orchestrator/guard/rights.hpp"
 #include "orchestrator/guard/state_folder.hpp"
+#include "orchestrator/guard/state_places.hpp"
 #include "orchestrator/settings/beside_setting.hpp"
 #include "orchestrator/settings/command_setting.hpp"
 

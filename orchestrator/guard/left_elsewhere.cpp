@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/state_folder.hpp"
+#include "orchestrator/guard/state_places.hpp"
 
 namespace dvfs_plan {
 namespace {

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "orchestrator/guard/applied_record.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "orchestrator/guard/state_places.hpp"
 #include "orchestrator/guardian/applied_on_disk.hpp"
 #include "orchestrator/guardian/end_workload.hpp"
 #include "orchestrator/settings/command_setting.hpp"

@@ -13,6 +13,7 @@
 #include "orchestrator/guard/left_elsewhere.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
 #include "orchestrator/guard/state_folder.hpp"
+#include "orchestrator/guard/state_places.hpp"
 #include "orchestrator/settings/attribute_setting.hpp"
 #include "orchestrator/settings/beside_setting.hpp"
 #include "tests/support/machines.hpp"
