@@ -117,6 +117,8 @@ TEST(Policy, TheBuiltInOneLetsTheGroupSetWhatWeKnow) {
       "the built-in policy does not let alice set /sys/kernel/mm/transparent_hugepage/enabled: there is no "
       "/etc/dvfs-plan/policy, so members of the group dvfs-plan may set what dvfs-plan knows, and no other "
       "file");
+  // Of what programs of his may take along his own guardian sees to.
+  EXPECT_NE(policy.refusal_to_save(member(), "beside:" + policy_dir + "scaling_governor"), "");
   // By sudo the same, whoever it is; root himself is bound by the kernel alone.
   Client by_sudo = member({"users"});
   by_sudo.by_sudo = true;
