@@ -719,6 +719,20 @@ TEST_F(StoreTest, TheTimeThatIsLeftKnowsNothingOfWallClocksThatAreSetBack) {
   EXPECT_EQ(store.progress().mean_trial_seconds, 7);
 }
 
+// "3 of 13 trials" of 12.
+TEST_F(StoreTest, BetweenTwoTrialsTheOneThatIsFinishedIsNotLeft) {
+  Store store = create();
+  store.begin_session(1, "boot", "test", "now");
+  store.note_current(plan_.trials[0].key, 3);
+  EXPECT_EQ(store.progress().left, 3);
+  EXPECT_EQ(store.experiment().trials_left, 3);
+  store.write_trial(trial(0, 50));
+  EXPECT_EQ(store.progress().left, 2);
+  EXPECT_EQ(store.experiment().trials_left, 2);
+  store.note_current(plan_.trials[1].key, 2);
+  EXPECT_EQ(store.progress().left, 2);
+}
+
 TEST_F(StoreTest, KeepsWhatWasWritten) {
   {
     Store store = create();
