@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/text.hpp"
+#include "results/statistics/estimate.hpp"
 #include "results/trial/trial_record.hpp"
 
 namespace dvfs_plan {
@@ -16,10 +16,6 @@ namespace {
 bool is_untold(const TrialRow& trial) {
   return trial.left_out.empty() && (trial.verdict == to_string(Verdict::sensor_gap) ||
                                     trial.verdict == to_string(Verdict::sensor_absent));
-}
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 // Whether the told ones are the longer by more than chance makes them: ranks (H. B. Mann and D. R. Whitney 1947; normal approximation, one-sided
@@ -39,7 +35,8 @@ bool are_longer_than_by_chance(const std::vector<double>& told, const std::vecto
 // was their length. Of few it is said where each is shorter than all that were told.
 bool were_chosen_by_length(const std::vector<double>& told, const std::vector<double>& not_told) {
   constexpr double by_more_than_scatter = 0.9;
-  if (told.empty() || not_told.empty() || mean(not_told) >= by_more_than_scatter * mean(told)) return false;
+  if (told.empty() || not_told.empty() || average_of(not_told) >= by_more_than_scatter * average_of(told))
+    return false;
   return *std::max_element(not_told.begin(), not_told.end()) < *std::min_element(told.begin(), told.end()) ||
          are_longer_than_by_chance(told, not_told);
 }
@@ -89,8 +86,9 @@ std::vector<std::string> LongOnes::warnings() const {
         "longer ones alone are not what the setting takes, and {}; have the command run again within a "
         "trial (measure: {{at least: ..}})",
         key.first, settings_words(*lengths.one), counted(static_cast<int>(lengths.not_told.size()), "trial"),
-        mean(lengths.not_told), lengths.not_told.size() == 1 ? "was" : "were", lengths.told.size(),
-        mean(lengths.told), lengths.short_ones_count ? "no energy is stated of it" : "none of them counts"));
+        average_of(lengths.not_told), lengths.not_told.size() == 1 ? "was" : "were", lengths.told.size(),
+        average_of(lengths.told),
+        lengths.short_ones_count ? "no energy is stated of it" : "none of them counts"));
   return lines;
 }
 

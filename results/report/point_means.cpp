@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <set>
 
+#include "results/statistics/estimate.hpp"
 #include "results/statistics/groups.hpp"
 
 namespace dvfs_plan {
@@ -155,25 +155,30 @@ void delivered_instead(PointSummary& point, const std::vector<const TrialRow*>& 
     if (trial->power_limit_w) limits.push_back(*trial->power_limit_w);
   }
   for (auto& [axis, instead] : point.delivered_instead) instead.of = counted;
-  const auto mean = [](const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  };
-  if (!shares.empty()) point.power_cap_share = mean(shares);
-  if (!limits.empty()) point.power_limit_w = mean(limits);
+  if (!shares.empty()) point.power_cap_share = average_of(shares);
+  if (!limits.empty()) point.power_limit_w = average_of(limits);
 }
 
 }  // namespace
 
+// What the sensors alone may make of its energy.
+static std::optional<double> sensor_share(const TrialRow& trial) {
+  if (!trial.energy_half_width_j || !trial.energy_j || *trial.energy_j <= 0) return std::nullopt;
+  return *trial.energy_half_width_j / *trial.energy_j;
+}
+
 void set_means(PointSummary& point, const TrialsOfPoint& of) {
   Values energy, above_idle, time, power, objective, per_unit, work_energy, work_time, edp, ed2p;
   std::vector<std::string> keys;
-  std::vector<double> bounds;  // of trials that did not reach the target
+  // Of trials that did not reach the target; and of what the sensors alone may make of any trial's energy, shares.
+  std::vector<double> bounds, sensor_shares;
   for (const TrialRow* trial : of.trials) {
     if (trial->role == TrialRole::warm_up) continue;
     ++point.trials;
     if (trial->censored()) {
       ++point.censored;
       if (trial->more_than) bounds.push_back(*trial->more_than);
+      if (const auto share = sensor_share(*trial)) sensor_shares.push_back(*share);
       continue;
     }
     if (!trial->counts()) {
@@ -183,9 +188,10 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
     ++point.counted;
     const std::string group = repeats_as(*trial, of);
     std::optional<SensorPart> sensor;
-    if (trial->energy_half_width_j && trial->energy_j && *trial->energy_j > 0)
-      sensor = SensorPart{*trial->energy_half_width_j / *trial->energy_j,
-                          trial->energy_systematic_j.value_or(0) / *trial->energy_j};
+    if (const auto share = sensor_share(*trial)) {
+      sensor = SensorPart{*share, trial->energy_systematic_j.value_or(0) / *trial->energy_j};
+      sensor_shares.push_back(*share);
+    }
     const WorkOfTrial work = work_of(*trial, of.unequal);
     energy.add(work.energy_of_run, group, sensor);
     if (trial->energy_j && !sensor) ++point.without_sensor_part;
@@ -224,9 +230,9 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
   describe(point, of);
   if (point.censored > 0) {
     bounds.insert(bounds.end(), objective.values.begin(), objective.values.end());
-    if (!bounds.empty())
-      point.more_than =
-          std::accumulate(bounds.begin(), bounds.end(), 0.0) / static_cast<double>(bounds.size());
+    const bool by_sensors = of.objective.minimise != Objective::time && !sensor_shares.empty();
+    if (by_sensors) point.bound_sensor_share = average_of(sensor_shares);
+    if (!bounds.empty()) point.more_than = average_of(bounds) * std::max(0.0, 1 - point.bound_sensor_share);
     // The mean of those that did reach it is of the lucky ones.
     for (auto quantity :
          {&PointSummary::objective, &PointSummary::work_energy, &PointSummary::work_time,

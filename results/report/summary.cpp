@@ -17,6 +17,7 @@
 #include "results/report/settings_order.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/trade_offs.hpp"
+#include "results/statistics/estimate.hpp"
 #include "results/statistics/groups.hpp"
 #include "results/statistics/winner.hpp"
 #include "results/trial/owed_trials.hpp"
@@ -428,7 +429,8 @@ class Scenario {
 
   // Of points that did not always reach the target: whether what they take at the least is more than the best takes.
   void judge_bounds(const BlockModel& model) {
-    const int best = static_cast<int>(*result_.best);
+    const std::size_t best_at = *result_.best;
+    const int best = static_cast<int>(best_at);
     std::set<int> of_best;
     for (const BlockedValue& value : objective_) {
       if (value.point == best) of_best.insert(value.block);
@@ -441,9 +443,26 @@ class Scenario {
       for (const BlockedValue& bound : bounds) of_bounds.insert(bound.block);
       if (of_bounds.empty()) continue;
       const bool by_means = result_.balanced && of_bounds == of_best;
-      const auto mine = by_means ? point.more_than : level_of_bounds(bounds, model);
-      point.worse_by_bound = mine && *mine > *result_.points[*result_.best].objective_level;
+      std::vector<double> values;
+      for (const BlockedValue& bound : bounds) values.push_back(bound.value);
+      const auto mine = by_means ? std::optional(average_of(values)) : level_of_bounds(bounds, model);
+      const auto margin = margin_of_bound(point, values.size(), of_best.size(), model);
+      point.worse_by_bound =
+          mine && margin && std::log(*mine / *result_.points[best_at].objective_level) > *margin;
     }
+  }
+  // By how much a logarithm it has to be beyond the best's: scatter of both means, as of all points, and what the sensors may add to each.
+  // nullopt: nothing tells the scatter.
+  std::optional<double> margin_of_bound(const PointSummary& point, std::size_t trials, std::size_t of_best,
+                                        const BlockModel& model) const {
+    if (model.degrees_of_freedom() < 1) return std::nullopt;
+    const double random = student_t(0.95, model.degrees_of_freedom()) *
+                          std::sqrt(model.error_variance() *
+                                    (1.0 / static_cast<double>(trials) + 1.0 / static_cast<double>(of_best)));
+    const auto& best = result_.points[*result_.best].objective;
+    const bool by_sensors = objective_spec_.minimise != Objective::time && best && best->mean > 0;
+    const double of_best_sensors = by_sensors ? best->sensor_half_width.value_or(0) / best->mean : 0;
+    return std::hypot(random, point.bound_sensor_share, of_best_sensors);
   }
 
   // How much less of the objective the best has than `other`: by blocks that confirm it, or with what it owes to having been

@@ -103,10 +103,12 @@ struct PointSummary {
   std::vector<InstanceSummary> instances;            // empty: one ran alone
   std::optional<Estimate> all_running_share;         // of the time that counts, in which all of them ran
   int without_sensor_part = 0;  // trials in its mean energy of which it is not known what the sensors add
-  // Trials that did not reach the target, and what its objective is more than by them and those that did: the mean of all.
+  // Trials that did not reach the target, and what its objective is more than by them and those that did: the mean of all, less what the
+  // sensors may have added to it (a share of it).
   int censored = 0;
   std::optional<double> more_than;
-  // Whether that is beyond the best's; where not all count in the same blocks, with the blocks' level taken out of both.
+  double bound_sensor_share = 0;
+  // Whether that mean is beyond the best's, at 5 %; where not all count in the same blocks, with the blocks' level taken out of both.
   bool worse_by_bound = false;
   bool feasible = true;          // all constraints hold
   bool not_told_apart = false;   // from the best, at 5 %

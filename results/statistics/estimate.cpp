@@ -21,6 +21,10 @@ double median_deviation(std::vector<double> values, double centre) {
 
 }  // namespace
 
+double average_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 double quantile(std::vector<double> values, double q) {
   const double rank = std::ceil(q * static_cast<double>(values.size())) - 1;
   const auto at = values.begin() +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace dvfs_plan {
@@ -28,6 +29,8 @@ std::optional<Estimate> estimate(const std::vector<double>& values,
                                  const std::vector<std::optional<SensorPart>>& sensors = {});
 // Of the mean of `count` values of which these parts are known. nullopt: none is.
 std::optional<SensorPart> of_mean(const std::vector<std::optional<SensorPart>>& sensors, std::size_t count);
+
+double average_of(std::span<const double> values);  // one at least
 
 // Indices of values further than 3.5 scaled median absolute deviations from the median (Iglewicz and Hoaglin,
 // modified z-score); none with fewer than five values or no deviation at all.

@@ -201,6 +201,41 @@ TEST(Summary, APointOfWhichTrialsDidNotReachTheTargetIsABoundAndNeverTheBest) {
                          "55.00 J there in the mean of them all, so that it is not shown to be worse."));
 }
 
+// What trials used that did not reach the target scatters as others' does: to take as much as the best is no proof of taking more.
+TEST(Summary, ABoundIsBeyondTheBestOnlyWhereScatterAndSensorsDoNotExplainIt) {
+  std::mt19937 random(20261130);
+  std::normal_distribution<double> noise(0, 0.03);
+  const auto nights_called_worse = [&](double times, double sensor) {
+    int told = 0;
+    for (int night = 0; night < 400; ++night) {
+      std::vector<TrialRow> rows;
+      const int blocks = 2 + night % 4;
+      for (int block = 1; block <= blocks; ++block) {
+        rows.push_back(row("3 GHz", 3, block, 50 * std::exp(noise(random)), 1));
+        rows.push_back(row("2 GHz", 2, block, 60 * std::exp(noise(random)), 1));
+        rows.push_back(row("1 GHz", 1, block, 0, 1, "censored"));
+        rows.back().more_than = rows.back().energy_j = 50 * times * std::exp(noise(random));
+        for (TrialRow& one : rows) {
+          one.energy_half_width_j = sensor * *one.energy_j;
+          one.energy_systematic_j = one.energy_half_width_j;
+        }
+      }
+      ExperimentRow e = experiment(3 * blocks);
+      e.targets["w"] = "loss <= 1";
+      const auto summary = summarise(e, rows);
+      const PointSummary& bound = summary.scenarios.at(0).points[0];
+      told += bound.worse_by_bound ? 1 : 0;
+      double mean = 0;
+      for (const TrialRow& one : rows) mean += one.more_than.value_or(0) / blocks;
+      EXPECT_NEAR(*bound.more_than, mean * (1 - sensor), 1e-9);
+    }
+    return told;
+  };
+  EXPECT_LE(nights_called_worse(1, 0), 20);  // 10 of 400 by chance
+  EXPECT_LE(nights_called_worse(1, 0.08), 4);
+  EXPECT_GE(nights_called_worse(1.5, 0.08), 340);  // of two blocks little is known
+}
+
 // A trial that did `units` of work, in all for this energy and time.
 TrialRow work_row(const std::string& clock, double ghz, int block, double units, double joules,
                   double seconds) {
