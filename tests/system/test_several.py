@@ -258,7 +258,7 @@ workloads:
         """Its work would be in some of the trials alone, and a limit judged by the other one: in whatever order they run, and over several sessions."""
         text = """
 workloads:
-  - {name: a, shell: "echo begin w >>$DVFS_PLAN_REGIONS; sleep 0.05; echo end w >>$DVFS_PLAN_REGIONS; echo items 100; echo lat 50 ms", metrics: [lines]}
+  - {name: a, shell: "echo begin w >>$DVFS_PLAN_REGIONS; sleep 0.3; echo end w >>$DVFS_PLAN_REGIONS; echo items 100; echo lat 50 ms", metrics: [lines]}
   - {name: b, shell: "TELLS", metrics: [lines]}
   - {name: both, together: [a, b]}
 axes: {set.k: [ORDER]}
@@ -267,8 +267,8 @@ order: listed
 """
         (self.folder / "k").write_text("1\n")
         head = f"name: s\nconditions: {QUIET}\nobjective: {{minimise: time, per: items, subject to: {{lat: '<= 80 ms'}}}}\nreference: {{set.k: 2}}\n"
-        for tells, wrong in (("if [ {set.k} = 2 ]; then echo items 100; echo lat 60 ms; fi", ("no_metric", "told no 'items'")), ("echo items 100; if [ {set.k} = 2 ]; then echo lat 60 ms; fi", ("no_metric", "told no 'lat'")),
-                             ("echo items 100; echo lat 60 ms; if [ {set.k} = 2 ]; then echo begin w >>$DVFS_PLAN_REGIONS; sleep 0.05; echo end w >>$DVFS_PLAN_REGIONS; else sleep 0.05; fi", ("no_region", "marked no region"))):
+        for tells, wrong in (("sleep 0.3; if [ {set.k} = 2 ]; then echo items 100; echo lat 60 ms; fi", ("no_metric", "told no 'items'")), ("sleep 0.3; echo items 100; if [ {set.k} = 2 ]; then echo lat 60 ms; fi", ("no_metric", "told no 'lat'")),
+                             ("echo items 100; echo lat 60 ms; if [ {set.k} = 2 ]; then echo begin w >>$DVFS_PLAN_REGIONS; sleep 0.3; echo end w >>$DVFS_PLAN_REGIONS; else sleep 0.3; fi", ("no_region", "marked no region"))):
             for order in ("1, 2", "2, 1"):
                 with self.subTest(wrong=wrong, order=order):
                     one = head + text.replace("TELLS", tells).replace("ORDER", order)
