@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/error_of_file.hpp"
+#include "orchestrator/commands/output_file.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "results/compare/comparison.hpp"
 #include "results/report/conclusions.hpp"
@@ -111,6 +112,7 @@ int merge_command(const MergeOptions& options) {
   if (options.files.size() < 2)
     throw Error(ExitCode::bad_experiment, "merge needs two results at least",
                 "dvfs-plan merge a.sqlite b.sqlite -o all.sqlite");
+  refuse_a_result_of_such_a_name(options.output);
   if (std::filesystem::exists(options.output))
     throw Error(ExitCode::machine_refuses, fmt::format("{} is there already", options.output),
                 "choose another place with --output");

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "base/error.hpp"
 #include "results/page/page_shell.hpp"
@@ -11,20 +12,34 @@
 namespace dvfs_plan {
 namespace {
 
-// What SQLite keeps beside a database by name: it takes such a file for its own, and empties or removes it.
-void refuse_what_sqlite_keeps_beside(const std::string& output, const char* option) {
+// What SQLite keeps beside a database by name: it takes such a file for its own, and empties or removes it. nullopt: it is no such name.
+std::optional<std::string> database_beside(const std::string& output) {
   for (const std::string_view ending : {"-wal", "-shm", "-journal"}) {
-    if (!output.ends_with(ending)) continue;
-    const std::string database = output.substr(0, output.size() - ending.size());
-    std::error_code none;
-    if (std::filesystem::is_regular_file(database, none))
-      throw Error(ExitCode::bad_experiment,
-                  fmt::format("{} {} is what SQLite keeps beside {}", option, output, database),
-                  "name another file");
+    if (output.ends_with(ending)) return output.substr(0, output.size() - ending.size());
   }
+  return std::nullopt;
+}
+
+void refuse_what_sqlite_keeps_beside(const std::string& output, const char* option) {
+  const auto database = database_beside(output);
+  std::error_code none;
+  if (database && std::filesystem::is_regular_file(*database, none))
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{} {} is what SQLite keeps beside {}", option, output, *database),
+                "name another file");
 }
 
 }  // namespace
+
+void refuse_a_result_of_such_a_name(const std::string& result) {
+  if (const auto database = database_beside(result))
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format(
+            "result file {} has the name of what SQLite keeps beside {}, and would be removed with it",
+            result, *database),
+        "give it another name, which ends in .sqlite");
+}
 
 void refuse_the_result_itself(const std::string& output, const char* option, const std::string& result) {
   std::error_code ignored;

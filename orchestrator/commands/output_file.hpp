@@ -16,4 +16,7 @@ void refuse_a_result_or_an_experiment(const std::string& output, const char* opt
 // A table or report that an earlier export made is replaced; nothing else is.
 void refuse_what_is_no_table(const std::string& output, const char* option);
 
+// "a.sqlite-wal": whatever opens a.sqlite one day takes it for its own.
+void refuse_a_result_of_such_a_name(const std::string& result);
+
 }  // namespace dvfs_plan

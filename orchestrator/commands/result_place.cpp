@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
 #include "base/text.hpp"
+#include "orchestrator/commands/output_file.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "results/page/page_shell.hpp"
 #include "results/store/parts.hpp"
@@ -28,6 +29,7 @@ std::string result_path(const std::string& output, const Experiment& experiment)
   if (path.empty() && experiment.result)
     path = (std::filesystem::path(experiment.folder) / experiment.result->text).string();
   if (path.empty()) path = experiment.name + ".sqlite";
+  refuse_a_result_of_such_a_name(path);
   // The folder's links are the user's own business; the file itself must not be one.
   std::error_code error;
   const auto folder = std::filesystem::canonical(std::filesystem::absolute(path).parent_path(), error);

@@ -489,12 +489,14 @@ class Session {
       settings.push_back({knob, path, std::move(*value)});
     }
     if (settings.empty()) return;
-    note_session(settings.size());
     saved_ = std::move(settings);
     try {
+      // First: who finds a session of settings without one takes it for lost.
       note_journal();
+      note_session();
     } catch (...) {
       saved_.clear();
+      remove_journal(*folder_);
       throw;
     }
     std::set<std::string> tried;
@@ -556,8 +558,8 @@ class Session {
   void keep_journal() {
     if (saved_.empty() || ::access((options_.state_folder + "/journal").c_str(), F_OK) == 0) return;
     try {
-      note_session();
       note_journal();
+      note_session();
       applied_on_disk_.write_again(*folder_);
     } catch (const Error&) {
       // It is in our memory, and in the run's.

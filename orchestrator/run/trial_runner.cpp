@@ -25,7 +25,7 @@ namespace {
 
 // A trial is not lengthened by more than this on either side for the sake of its edges, however slow and late
 // the sensor.
-constexpr Seconds longest_lead{0.4}, longest_lateness{1};
+constexpr Seconds longest_lead{2.5}, longest_lateness{1};
 // At least one whole interval between two renewals of the counter lies before the work and one behind it:
 // they tell what the machine drew beside it.
 constexpr double updates_beside = 2.5;

@@ -109,7 +109,8 @@ class Counted {
       if (!one.seen) {
         const double joules = one.power() * one.inside;
         energy.joules += joules;
-        of.shape += std::pow(joules / normal_95, 2);
+        // It may draw nothing there, or twice that; what begins before the first value and ends behind the last is the same load.
+        of.leads[one.gap] += joules / normal_95;
       } else if (one.outside() == 0) {
         energy.joules += one.joules;
       } else {
@@ -255,10 +256,14 @@ class Counted {
       in_watts = std::max(0.0, mine) / a;
     } else if (in.variance) {
       share = 0;
-      mine = a * in_watts;
+      // Beside it, of which nothing is known, is drawn from nothing to as much as inside: what is more is of a phase of its own at the
+      // begin or the end of what counts, and so may be all that is left.
+      const double as_inside = a * in_watts;
+      mine = std::clamp(as_inside, std::max(0.0, one.joules - o * in_watts), std::max(as_inside, one.joules));
       variance = a * a * *in.variance;
       shared = in.shared / *in.variance;
-      if (one.marked) of_lead = of_a_lead * std::max(0.0, mine - one.joules * a / one.length());
+      of_lead = of_a_lead * std::max(one.joules - mine, mine - as_inside);
+      if (one.marked) of_lead = std::max(of_lead, of_a_lead * (mine - one.joules * a / one.length()));
       out_watts = std::max(0.0, one.joules - mine) / o;
     } else {
       // Nothing is known of either side.

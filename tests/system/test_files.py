@@ -265,6 +265,14 @@ class Files(Whole):
             self.assertEqual(refused.returncode, 2 if arguments[0] == "export" else 3)
             self.assertIn(f"error: {text}\n", refused.stderr)
             self.assertEqual(notes.read_text(), "my notes\n")
+        # What SQLite keeps beside a database is removed by whatever opens that.
+        for ending in ("-wal", "-shm", "-journal"):
+            name = f"other.sqlite{ending}"
+            for arguments in (("night.yaml", "--no-html", "--output", name), ("merge", "a=night.sqlite", "b=night.sqlite", "-o", name)):
+                refused = self.call(*arguments)
+                self.assertEqual(refused.returncode, 2, refused.stderr)
+                self.assertIn(f"error: result file {name} has the name of what SQLite keeps beside other.sqlite, and would be removed with it\n"
+                              "  hint: give it another name, which ends in .sqlite\n", refused.stderr)
         for form in ("csv", "jsonl"):  # a table of its own is replaced
             for _ in range(2):
                 said = self.call("export", "night.sqlite", "--format", form, "-o", f"table.{form}")
