@@ -61,7 +61,9 @@ TrialRunner::TrialRunner(LocalMachine& machine)
   for (const std::uint32_t channel : machine.sensors.energy_channels) {
     const auto model = machine.sensors.models.find(channel);
     if (model == machine.sensors.models.end()) continue;
-    if (model->second.update) update_ = std::max(update_, *model->second.update);
+    // Of one that is renewed once a second the look at the start is too short to tell.
+    const auto& update = model->second.update ? model->second.update : model->second.seen_every;
+    if (update) update_ = std::max(update_, *update);
     // What a gauge says of an edge it says half a window and its latency later.
     if (model->second.window && model->second.latency)
       late = std::max(late, *model->second.latency + *model->second.window * 0.5);

@@ -189,6 +189,7 @@ std::map<std::uint32_t, SensorModel> SensorCheck::models() const {
   for (const ChannelAudit& channel : audit.channels) {
     SensorModel model;
     model.update = channel.update;
+    if (channel.fresh_per_second.value_or(0) > 0) model.seen_every = Seconds{1 / *channel.fresh_per_second};
     model.rise = channel.rise;
     model.at_least = channel.at_least;
     model.window = channel.window;

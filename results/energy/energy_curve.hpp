@@ -75,7 +75,9 @@ struct SensorModel {
   std::optional<double> resolution;  // smallest step that was seen, in the channel's unit
   Seconds lag{0};                    // a counter's value is the sum up to a moment up to so long before
   bool told_when_new = false;        // each reading is as new as its time
-  bool may_be_flat = false;          // a machine at rest may well draw the same all the time
+  std::optional<Seconds>
+      seen_every;  // fresh values in the look at the start, which are too few to tell `update` of one that is slow
+  bool may_be_flat = false;  // a machine at rest may well draw the same all the time
 };
 
 // Whether a channel can say something about energy at all: J counters and W gauges.

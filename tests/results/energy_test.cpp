@@ -340,6 +340,44 @@ TEST(Energy, ALoadThatBeginsBeforeItsMarkIsInTheInterval) {
   EXPECT_LT(worst, 0.25);
 }
 
+// A program that loads at its begin and writes at its end, at another power than in between, by a counter that is renewed so seldom that little or
+// nothing is read beside it: the updates over its edges are not to be thrown away, nor taken to be as its middle.
+TEST(Energy, PhasesAtTheEdgesBySlowCounterAreInTheInterval) {
+  Uniform uniform(14);
+  for (const double beside : {0.4, 1.2, 3.0}) {  // updates that are read on either side at the most
+    int known = 0, held = 0;
+    double off_by = 0;
+    for (int trial = 0; trial < 2000; ++trial) {
+      const double update = uniform(0.3, 1.2), length = uniform(3, 15) * update, idle = uniform(5, 30),
+                   middle = uniform(1.2, 4) * idle, begin = uniform(0.6, 2.2) * middle,
+                   end = uniform(0.6, 2.2) * middle, first = std::min(uniform(0, 1) * update, length / 3),
+                   last = std::min(uniform(0, 1) * update, length / 3);
+      const auto joules_up_to = [&](double t) {
+        return idle * (t - std::clamp(t, 0.0, length)) + begin * std::clamp(t, 0.0, first) +
+               middle * std::clamp(t - first, 0.0, length - first - last) +
+               end * std::clamp(t - (length - last), 0.0, last);
+      };
+      std::vector<Reading> readings;
+      const double phase = uniform(0, update);
+      for (double t = phase - 10 * update; t <= length + beside * update; t += update) {
+        if (t >= -beside * update)
+          readings.push_back(at(nanoseconds(Seconds{20 + t}), 1000 + joules_up_to(t)));
+      }
+      const Window region{20 * s, nanoseconds(Seconds{20 + length}), trial % 2 == 0};
+      const auto energy = EnergyCurve(counter("wall"), readings, told).over({&region, 1});
+      const double truth = joules_up_to(length);
+      if (!energy.joules || !energy.half_width_j) continue;
+      ++known;
+      held += std::abs(*energy.joules - truth) <= *energy.half_width_j ? 1 : 0;
+      off_by += *energy.joules / truth - 1;
+    }
+    std::printf("%.1f updates beside it: %.1f %% of %d hold, %+.2f %% off in the mean\n", beside,
+                100.0 * held / known, known, 100 * off_by / known);
+    EXPECT_GT(known, 1000);
+    EXPECT_GE(held, known * 95 / 100);
+  }
+}
+
 // The same of a load that switches within the region, faster or slower than the counter is renewed: what its neighbours drew says little of a
 // divided interval, so that no remainder tells how long the load was there before its mark.
 TEST(Energy, ASwitchingLoadThatBeginsBeforeItsMarkIsInTheInterval) {
