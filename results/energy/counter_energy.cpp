@@ -227,6 +227,13 @@ class Counted {
       if (of_in + of_out > 0) share = of_in / (of_in + of_out);
       const double unexplained = one.joules - a * in_watts - o * out_watts;
       mine = a * in_watts + share * unexplained;
+      if (!one.marked) {
+        // What neither guess allows is of a program as it starts or ends: the machine beside it does not know when it does.
+        const double allowed = normal_95 * std::sqrt(of_in + of_out),
+                     beyond = unexplained - std::clamp(unexplained, -allowed, allowed);
+        mine += (1 - share) * beyond;
+        of_lead = of_a_lead * std::abs(beyond) / 2;
+      }
       if (one.marked) {
         // Towards the load, and away from it: a load before its mark, or one that only begins behind it.
         const double told = in_watts > out_watts ? unexplained : -unexplained,

@@ -23,6 +23,7 @@ const SensorModel told{.update = {},
                        .resolution = {},
                        .lag = Seconds{0},
                        .told_when_new = true,
+                       .seen_every = {},
                        .may_be_flat = false};
 
 class Uniform {
@@ -349,8 +350,8 @@ TEST(Energy, PhasesAtTheEdgesBySlowCounterAreInTheInterval) {
     double off_by = 0;
     for (int trial = 0; trial < 2000; ++trial) {
       const double update = uniform(0.3, 1.2), length = uniform(3, 15) * update, idle = uniform(5, 30),
-                   middle = uniform(1.2, 4) * idle, begin = uniform(0.6, 2.2) * middle,
-                   end = uniform(0.6, 2.2) * middle, first = std::min(uniform(0, 1) * update, length / 3),
+                   middle = uniform(1.2, 4) * idle, begin = uniform(0.3, 2.2) * middle,
+                   end = uniform(0.3, 2.2) * middle, first = std::min(uniform(0, 1) * update, length / 3),
                    last = std::min(uniform(0, 1) * update, length / 3);
       const auto joules_up_to = [&](double t) {
         return idle * (t - std::clamp(t, 0.0, length)) + begin * std::clamp(t, 0.0, first) +
