@@ -25,12 +25,12 @@ class FileReplacement {
   void commit();
 
  private:
-  std::string path_;
   // False: this file system has no such files.
   bool open_nameless(unsigned mode);
   void open_beside(unsigned mode);
   bool give_name();
 
+  std::string path_;
   UniqueFd nameless_;
   std::string unfinished_;  // its name until then, where it has one
   std::optional<RemovedOnSignal> goes_with_us_;

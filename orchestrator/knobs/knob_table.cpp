@@ -76,6 +76,9 @@ std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs) {
   return settings;
 }
 
+namespace {
+
+// What programs of the user's may take along.
 std::vector<SavedSetting> files_beside(const std::vector<SavedSetting>& armed, const Sysfs& sysfs) {
   std::vector<std::string> axes = candidate_axes(sysfs);
   std::erase_if(
@@ -91,6 +94,8 @@ std::vector<SavedSetting> files_beside(const std::vector<SavedSetting>& armed, c
   for (SavedSetting& setting : files) setting.path = beside_setting(setting.path);
   return files;
 }
+
+}  // namespace
 
 std::vector<SavedSetting> settings_to_arm(const std::vector<KnobFinding>& knobs, const Sysfs& sysfs) {
   std::vector<SavedSetting> settings = settings_of(knobs);

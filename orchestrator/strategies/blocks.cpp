@@ -345,12 +345,15 @@ class RandomisedBlocks : public Strategy {
     return trials;
   }
 
-  // Of all scenarios together.
-  int most_of_a_confirming_block() const {
+  std::map<std::string, int> points_of_scenarios() const {
     std::map<std::string, int> points;
     for (const PlanPoint& point : plan_.points) ++points[point.scenario];
+    return points;
+  }
+  // Of all scenarios together.
+  int most_of_a_confirming_block() const {
     int trials = 0;
-    for (const auto& [scenario, size] : points) {
+    for (const auto& [scenario, size] : points_of_scenarios()) {
       if (size < 2 || !reference_of_.contains(scenario)) continue;
       trials += std::min(size - 1, most_finalists) + (options_.references ? 2 : 1);
     }
@@ -359,10 +362,8 @@ class RandomisedBlocks : public Strategy {
   // In blocks that are not composed yet. Of a budget the rest: what it is for is not known before.
   int most_of_further_blocks() const {
     if (only_block_ || confirms_from_ != 0 || repeat_.max <= repeat_.min) return 0;
-    std::map<std::string, int> points;
-    for (const PlanPoint& point : plan_.points) ++points[point.scenario];
     int most = 0;
-    for (const auto& [scenario, size] : points) {
+    for (const auto& [scenario, size] : points_of_scenarios()) {
       const bool beside_references = options_.references && size > 1 && reference_of_.contains(scenario);
       // Each point's further blocks at once, or one by one where a budget chooses among them.
       const int others = beside_references ? size - 1 : size;
@@ -376,6 +377,7 @@ class RandomisedBlocks : public Strategy {
     }
     return std::max(0, most);
   }
+  // In blocks that are not composed yet.
   int left_to_confirm() const {
     const auto first = blocks_.find(confirms_from_);
     if (confirms_from_ == 0 || first == blocks_.end()) return trials_to_confirm();

@@ -233,8 +233,7 @@ class Counted {
                      beyond = unexplained - std::clamp(unexplained, -allowed, allowed);
         mine += (1 - share) * beyond;
         of_lead = of_a_lead * std::abs(beyond) / 2;
-      }
-      if (one.marked) {
+      } else {
         // Towards the load, and away from it: a load before its mark, or one that only begins behind it.
         const double told = in_watts > out_watts ? unexplained : -unexplained,
                      all = std::abs(mine - one.joules * a / one.length());

@@ -669,11 +669,10 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
   summary.done = summary.finished - owed.count();
   summary.left = std::max(0, experiment.planned_trials - summary.done);
   // What was left as the last trial began; a night that stopped by itself ran it, and owes it still.
-  if (!experiment.search && experiment.trials_left && experiment.last_session_ended != "done" &&
-      experiment.last_session_ended != "gave_up")
-    summary.left = *experiment.trials_left;
-  if (!experiment.search && experiment.trials_left && experiment.last_session_ended == "gave_up")
-    summary.left = std::max(summary.left, *experiment.trials_left);
+  if (!experiment.search && experiment.trials_left && experiment.last_session_ended != "done")
+    summary.left = experiment.last_session_ended == "gave_up"
+                       ? std::max(summary.left, *experiment.trials_left)
+                       : *experiment.trials_left;
   summary.planned = std::max(experiment.planned_trials, summary.done + summary.left);
   // A search that is done has no trials left, however many it might have run.
   const bool of_one_machine =

@@ -233,13 +233,9 @@ ExperimentRow Store::experiment() {
   Statement points =
       database_.prepare("SELECT scenario, count(*) FROM point WHERE in_plan GROUP BY scenario");
   while (points.step()) row.points_of_scenario[points.text(0)] = static_cast<int>(points.integer(1));
-  Statement session = database_.prepare(
-      // Looked at between the end of one trial and the begin of the next: that one is not left any more.
-      "SELECT ended_how, max(0, trials_left - EXISTS (SELECT 1 FROM trial t WHERE t.key = "
-      "session.current_trial "
-      "AND t.attempt = 1 AND t.role NOT IN ('warm_up', 'idle_before', 'idle_after'))) FROM session WHERE NOT "
-      "recheck "
-      "ORDER BY id DESC LIMIT 1");
+  Statement session = database_.prepare(std::string("SELECT ended_how, ") + trials_left_now +
+                                        " FROM session WHERE NOT recheck "
+                                        "ORDER BY id DESC LIMIT 1");
   row.of_machines = database_.prepare("SELECT 1 FROM block_run UNION ALL SELECT 1 FROM submission").step();
   if (session.step()) {
     row.last_session_ended = session.text(0);

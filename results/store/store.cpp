@@ -696,11 +696,8 @@ Store::Progress Store::progress() {
       "LIMIT 50)");
   if (pace.step()) progress.mean_trial_seconds = pace.maybe_real(0);
   Statement session = database_.prepare(
-      // As in read_trials.cpp: the trial that was begun last may be finished.
-      "SELECT pid, started_at, ended_how, current_trial, boot_id, max(0, trials_left - EXISTS (SELECT 1 FROM "
-      "trial t "
-      "WHERE t.key = session.current_trial AND t.attempt = 1 AND t.role NOT IN ('warm_up', 'idle_before', "
-      "'idle_after'))) FROM session WHERE NOT recheck "
+      std::string("SELECT pid, started_at, ended_how, current_trial, boot_id, ") + trials_left_now +
+      " FROM session WHERE NOT recheck "
       "ORDER BY id "
       "DESC LIMIT 1");
   if (session.step()) {

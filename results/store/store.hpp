@@ -260,6 +260,12 @@ void Store::into_copy(Write write) {
   }
 }
 
+// Of a row of `session`: its trials_left, less the trial that was begun last where that is finished by now (looked at between two trials).
+inline constexpr const char* trials_left_now =
+    "max(0, trials_left - EXISTS (SELECT 1 FROM trial t WHERE t.key = session.current_trial AND t.attempt = "
+    "1 "
+    "AND t.role NOT IN ('warm_up', 'idle_before', 'idle_after')))";
+
 // Whether blocks may be to come whose trials are not known yet: that confirm its answer, or that a budget or the scatter of the first ones adds.
 bool may_add_blocks(Database& database);
 
