@@ -309,7 +309,7 @@ class Attacks(unittest.TestCase):
             with contextlib.suppress(OSError):
                 (STATE / "filler").write_bytes(b"x" * 8192)
             said = client.ask("arm", "sysfs.x", MTU, "")
-            self.assertEqual(said, ["refused", "3", "write /var/lib/dvfs-plan/session: No space left on device", "without a journal nothing is set; free some space"])
+            self.assertEqual(said, ["refused", "3", "write /var/lib/dvfs-plan/journal: No space left on device", "without a journal nothing is set; free some space"])
             self.assertEqual(client.ask("set", MTU, "1400")[1], f"{MTU} is none of the settings that were saved")
             client.close()
             self.wait_for(lambda: not self.children())
