@@ -74,15 +74,16 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, std::optional<Sto
   // Of these it is not known yet which points they will be.
   const int added = one_by_one ? static_cast<int>(trials)
                                : std::max(0, strategy->remaining(History()) - workload_trials(plan));
+  // One by one: `trials` are those.
+  const int further = one_by_one ? 0 : added;
   Seconds most{0};
   for (const PlanWorkload& workload : plan.workloads)
     most = std::max(most, workload.spec.timeout + workload.spec.grace,
                     [](Seconds x, Seconds y) { return x.value() < y.value(); });
-  if (!prepared.knobs.empty())
-    expected.settle = plan.experiment.conditions.settle * (trials + (one_by_one ? 0 : added));
+  if (!prepared.knobs.empty()) expected.settle = plan.experiment.conditions.settle * (trials + further);
   expected.at_most = expected.at_most + expected.settle + most * static_cast<double>(added);
   expected.trials = workload_trials(plan);
-  expected.most = expected.trials + (one_by_one ? 0 : added);
+  expected.most = expected.trials + further;
   if (const auto bought = plan.experiment.budget.trials; bought && *bought <= expected.trials) {
     expected.trials = expected.most = *bought;
     expected.at_most = std::min(expected.at_most, expected.settle + most * static_cast<double>(*bought),

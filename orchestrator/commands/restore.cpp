@@ -43,21 +43,23 @@ int restore(const RestoreOptions& options) {
   const auto& outcome = guard.found_journal();
   // Root's sweeps and those by the machine's guardian are on record where only root looks.
   // Under sudo root's guardian has looked there.
-  const bool hidden = options.state_folder.empty() && options.sysfs_root.empty() &&
-                      machine_state_is_hidden() && !is_stood_by_root();
+  const bool of_this_machine = options.state_folder.empty() && options.sysfs_root.empty();
+  const bool hidden = of_this_machine && machine_state_is_hidden() && !is_stood_by_root();
   const std::string unknown = fmt::format(
       "{} is root's: whether a sweep by root or by the machine's guardian left something is not known to "
       "you; sudo "
       "dvfs-plan restore",
       machine_state_folder);
   const auto of_users = left_by_users(options.state_folder, options.sysfs_root);
+  std::vector<std::string> of_unknown;
+  if (of_this_machine) {
+    for (const GuardNote& one : left_elsewhere().unknown)
+      of_unknown.push_back(fmt::format("{}: {}", one.text, one.next_step));
+  }
   if (options.json) {
     std::vector<std::string> notes = outcome ? outcome->notes : std::vector<std::string>{};
     if (hidden) notes.push_back(unknown);
-    if (options.state_folder.empty() && options.sysfs_root.empty()) {
-      for (const GuardNote& one : left_before_a_restart())
-        notes.push_back(fmt::format("{}: {}", one.text, one.next_step));
-    }
+    notes.insert(notes.end(), of_unknown.begin(), of_unknown.end());
     notes.insert(notes.end(), of_users.begin(), of_users.end());
     nlohmann::ordered_json json{{"notes", notes},
                                 {"journal", outcome || !hidden ? nlohmann::ordered_json(outcome.has_value())
@@ -82,10 +84,7 @@ int restore(const RestoreOptions& options) {
   }
   if (!options.json) {
     for (const std::string& one : of_users) write_answer(fmt::format("note: {}\n", one));
-  }
-  if (options.state_folder.empty() && options.sysfs_root.empty() && !options.json) {
-    for (const GuardNote& one : left_before_a_restart())
-      write_answer(fmt::format("note: {}: {}\n", one.text, one.next_step));
+    for (const std::string& one : of_unknown) write_answer(fmt::format("note: {}\n", one));
   }
   if (hidden && !options.json) write_answer(fmt::format("note: {}\n", unknown));
   if (!outcome && !options.json && options.state_folder.empty() && std::getenv("XDG_STATE_HOME") == nullptr &&

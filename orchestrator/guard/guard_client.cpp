@@ -54,8 +54,7 @@ Opened open_machine_guardian() {
 }
 
 GuardDoor door_for(const GuardWish& wish, std::vector<GuardNote>& notes, UniqueFd& first) {
-  const bool of_our_own = !wish.sysfs_root.empty() || !wish.state_folder.empty();
-  if (of_our_own || wish.mode == GuardWish::Mode::beside) return GuardDoor::own;
+  if (!wish.is_of_this_machine() || wish.mode == GuardWish::Mode::beside) return GuardDoor::own;
   if (is_stood_by_root()) return GuardDoor::beside;
   if (::geteuid() == 0) return GuardDoor::own;
   Opened machine = open_machine_guardian();
@@ -164,10 +163,12 @@ auto in_two(const std::vector<SettingText>& requests,
 
 GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_for(wish_, notes_, first_)) {
   run_ = new_run();
-  if (wish_.state_folder.empty() && wish_.sysfs_root.empty() && wish_.mode != GuardWish::Mode::beside) {
-    for (GuardNote& note : left_before_a_restart()) notes_.push_back(std::move(note));
+  std::optional<RestoreOutcome> of_before;
+  if (wish_.is_of_this_machine() && wish_.mode != GuardWish::Mode::beside) {
+    LeftElsewhere left = left_elsewhere();
+    for (GuardNote& note : left.unknown) notes_.push_back(std::move(note));
+    if (wish_.mode != GuardWish::Mode::looks) of_before = put_back_left_elsewhere(left.ours);
   }
-  const auto of_before = put_back_left_under_another_name();
   begin_session();
   add(found_, of_before);
   if (door_ == GuardDoor::own || wish_.mode == GuardWish::Mode::looks || !may_have_left_settings()) return;
@@ -179,11 +180,10 @@ GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_fo
   }
 }
 
-std::optional<RestoreOutcome> GuardClient::put_back_left_under_another_name() const {
-  const bool takes = wish_.mode == GuardWish::Mode::now || wish_.mode == GuardWish::Mode::waits;
-  if (!takes || !wish_.state_folder.empty() || !wish_.sysfs_root.empty()) return std::nullopt;
+std::optional<RestoreOutcome> GuardClient::put_back_left_elsewhere(
+    const std::vector<std::string>& folders) const {
   std::optional<RestoreOutcome> all;
-  for (const std::string& folder : left_under_another_name()) {
+  for (const std::string& folder : folders) {
     GuardWish wish = wish_;
     wish.state_folder = folder;
     try {
@@ -431,8 +431,8 @@ std::optional<Message> GuardClient::wait_for_answer(UniqueFd* passed, bool until
 }
 
 void GuardClient::require_known_former() const {
-  if (!wish_.state_folder.empty() || !wish_.sysfs_root.empty()) return;
-  for (const GuardNote& left : left_before_a_restart())
+  if (!wish_.is_of_this_machine()) return;
+  for (const GuardNote& left : left_elsewhere().unknown)
     throw Error(
         ExitCode::not_restored, left.text + ", and would be taken for what was there before: nothing was set",
         left.next_step + "   where it was this one; else the same there, or give that folder another place");
@@ -455,9 +455,7 @@ void GuardClient::arm_ours(const std::vector<SavedSetting>& settings) {
 }
 
 void GuardClient::arm_again() {
-  if (door_ != GuardDoor::machine && ::geteuid() != 0 && wish_.state_folder.empty() &&
-      wish_.sysfs_root.empty())
-    sign_state_folder();
+  if (door_ != GuardDoor::machine && ::geteuid() != 0 && wish_.is_of_this_machine()) sign_state_folder();
   Message request{"arm", {}};
   for (const SavedSetting& setting : settings_)
     request.fields.insert(request.fields.end(),

@@ -59,6 +59,9 @@ struct GuardWish {
   // Asked ten times a second: how often we were asked to stop. Once: we leave the queue, and wait no longer than
   // 1 s for any answer but that everything is put back. Twice: not for that one either.
   std::function<int()> stop = {};
+
+  // This machine and its user's own record, not a recorded tree or a folder that was named.
+  bool is_of_this_machine() const { return state_folder.empty() && sysfs_root.empty(); }
 };
 
 // Which guardian: of our own, with no more rights than we have; the machine's; the one that stands by a run
@@ -82,7 +85,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   const std::optional<RestoreOutcome>& found_journal() const { return found_; }
   const std::vector<GuardNote>& notes() const { return notes_; }
   // For who is about to set something: throws Error where a run that may have been on this machine left a journal which nobody has put back
-  // (left_before_a_restart()): what it had set would be taken for its owner's.
+  // (left_elsewhere()): what it had set would be taken for its owner's.
   void require_known_former() const;
   const std::string& run() const { return run_; }  // value of DVFS_PLAN_RUN for the workload
   // What the group must not end with a workload or a meter that leaves processes: guardians that are children of
@@ -121,7 +124,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::vector<WriteAnswer> write_ours(const std::vector<SettingText>& requests);
   bool keep_ours();
   RestoreOutcome restore_ours();
-  std::optional<RestoreOutcome> put_back_left_under_another_name() const;
+  std::optional<RestoreOutcome> put_back_left_elsewhere(const std::vector<std::string>& folders) const;
   // To go on, or (whatever was asked of us) to have put back what the last one left.
   enum class Begin { to_set, to_put_back };
   void begin_session(Begin why = Begin::to_set);

@@ -47,8 +47,10 @@ std::string machine_marks(const Sysfs& machine) {
   std::set<std::string> marks;
   for (const std::string& card : machine.list("/sys/class/net")) {
     const std::string place = "/sys/class/net/" + card;
-    if (!machine.exists(place + "/device") || machine.text(place + "/addr_assign_type") != permanent) continue;
-    if (const auto address = machine.text(place + "/address")) marks.insert(short_hash("dvfs-plan " + *address));
+    if (!machine.exists(place + "/device") || machine.text(place + "/addr_assign_type") != permanent)
+      continue;
+    if (const auto address = machine.text(place + "/address"))
+      marks.insert(short_hash("dvfs-plan " + *address));
   }
   return join(std::vector(marks.begin(), marks.end()), "\n");
 }
@@ -72,32 +74,27 @@ void sign_state_folder() {
   }
 }
 
-std::vector<std::string> left_under_another_name() {
-  std::vector<std::string> folders;
+LeftElsewhere left_elsewhere() {
+  LeftElsewhere left;
   const Sysfs machine;
   for (const auto& [path, journal] : journals_elsewhere()) {
-    if (journal.boot_id == boot_id(machine) || has_name_of_this_machine(path) ||
-        (former_name_of_this_machine(path) && is_signed_by_this_machine(path) == true))
-      folders.push_back(path);
-  }
-  return folders;
-}
-
-std::vector<GuardNote> left_before_a_restart() {
-  std::vector<GuardNote> notes;
-  const Sysfs machine;
-  for (const auto& [path, journal] : journals_elsewhere()) {
-    const auto name = former_name_of_this_machine(path);
-    if (!name || journal.boot_id == boot_id(machine) || has_name_of_this_machine(path) ||
-        is_signed_by_this_machine(path).has_value())
+    if (journal.boot_id == boot_id(machine) || has_name_of_this_machine(path)) {
+      left.ours.push_back(path);
       continue;
-    notes.push_back({fmt::format("{} holds the journal of {}, which was cut off on a machine of this one's "
-                                 "id that was called '{}' then: "
-                                 "if that was this one, what it set may stand",
-                                 path, printable(journal.experiment), printable(*name)),
-                     fmt::format("dvfs-plan restore --state-folder {}", shell_quote(path))});
+    }
+    const auto name = former_name_of_this_machine(path);
+    if (!name) continue;
+    const auto is_signed = is_signed_by_this_machine(path);
+    if (is_signed == true) left.ours.push_back(path);
+    if (is_signed.has_value()) continue;
+    left.unknown.push_back(
+        {fmt::format("{} holds the journal of {}, which was cut off on a machine of this one's "
+                     "id that was called '{}' then: "
+                     "if that was this one, what it set may stand",
+                     path, printable(journal.experiment), printable(*name)),
+         fmt::format("dvfs-plan restore --state-folder {}", shell_quote(path))});
   }
-  return notes;
+  return left;
 }
 
 }  // namespace dvfs_plan

@@ -21,12 +21,15 @@ std::string machine_marks(const Sysfs& machine);
 // Whether one of them is in both; nullopt: one of both has none.
 std::optional<bool> share_a_mark(const std::string& signature, const std::string& own);
 
-// Where a run on this machine left a journal: of this boot; or of its host name and id; or, where it had another name, with a network card of
-// this one. Those of other nodes that share the home are of their own boots, names and cards.
-std::vector<std::string> left_under_another_name();
-
-// Of runs that a restart of a machine of this id cut off, which had another name then and no network card that could be told again. Nodes that boot
-// one image may share an id: whether it was this one its owner must say.
-std::vector<GuardNote> left_before_a_restart();
+// Journals that nobody holds, in those folders.
+struct LeftElsewhere {
+  // Folders of those that a run on this machine left: of this boot; or of its host name and id; or, where it had another name, with a network
+  // card of this one. Those of other nodes that share the home are of their own boots, names and cards, and are not here.
+  std::vector<std::string> ours;
+  // Of runs that a restart of a machine of this id cut off, which had another name then and no network card that could be told again. Nodes that
+  // boot one image may share an id: whether it was this one its owner must say.
+  std::vector<GuardNote> unknown;
+};
+LeftElsewhere left_elsewhere();
 
 }  // namespace dvfs_plan

@@ -149,6 +149,12 @@ class Restorer {
     return now;
   }
 
+  // What the driver or the firmware sets by itself.
+  static bool is_of_machine(Setting& where, const std::string& text) {
+    const auto by_driver = where.driver_default(), by_firmware = where.firmware_limit();
+    return (by_driver && same_setting(text, *by_driver)) || (by_firmware && same_setting(text, *by_firmware));
+  }
+
   // What somebody else set after we did is theirs: told, not overwritten. It is ours, or nobody's, if it is
   // what was there before, what we wrote last, or what the driver sets by itself. Files that the kernel changes by each other (a
   // governor and its limits) are put back whatever they say.
@@ -169,9 +175,7 @@ class Restorer {
     const bool is_ours = std::any_of(ours.begin(), ours.end(), [&](const std::string& text) {
       return reads_as(*now, text) || same_setting(*now, text);
     });
-    const auto by_driver = where.driver_default(), by_firmware = where.firmware_limit();
-    const auto is_its = [&](const auto& text) { return text && same_setting(*now, *text); };
-    if (is_ours || is_its(by_driver) || is_its(by_firmware)) return false;
+    if (is_ours || is_of_machine(where, *now)) return false;
     if (!where.may_be_contested() || !known_.knows(setting.path)) {
       overwritten_.push_back(fmt::format("{} read '{}'", shown_setting(setting.path), printable(*now)));
       return false;
@@ -228,9 +232,7 @@ class Restorer {
     const auto now = read(setting.path).text;
     if (!now || reads_as(*now, setting.value) || same_setting(*now, setting.value) || where.is_cooled())
       return;
-    const auto by_driver = where.driver_default(), by_firmware = where.firmware_limit();
-    if ((by_driver && same_setting(*now, *by_driver)) || (by_firmware && same_setting(*now, *by_firmware)))
-      return;
+    if (is_of_machine(where, *now)) return;
     changed_beside_.push_back(fmt::format("{} was '{}' and is '{}' (to put it back: {})",
                                           shown_setting(setting.path), printable(setting.value),
                                           printable(*now), where.put_back_command(setting.value)));

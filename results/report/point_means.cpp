@@ -159,13 +159,13 @@ void delivered_instead(PointSummary& point, const std::vector<const TrialRow*>& 
   if (!limits.empty()) point.power_limit_w = average_of(limits);
 }
 
-}  // namespace
-
 // What the sensors alone may make of its energy.
-static std::optional<double> sensor_share(const TrialRow& trial) {
+std::optional<double> sensor_share(const TrialRow& trial) {
   if (!trial.energy_half_width_j || !trial.energy_j || *trial.energy_j <= 0) return std::nullopt;
   return *trial.energy_half_width_j / *trial.energy_j;
 }
+
+}  // namespace
 
 void set_means(PointSummary& point, const TrialsOfPoint& of) {
   Values energy, above_idle, time, power, objective, per_unit, work_energy, work_time, edp, ed2p;

@@ -320,8 +320,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   const ExperimentRow& e = summary.experiment;
   std::string text = fmt::format(
       "{}: {}, objective {}, energy of {}\n", printable(e.name),
-      summary.left > 0 ? fmt::format("{} of {}{}", summary.done,
-                                     e.may_add_blocks && e.last_session_ended != "done" ? "at most " : "",
+      summary.left > 0 ? fmt::format("{} of {}{}", summary.done, e.planned_at_most ? "at most " : "",
                                      counted(summary.planned, "trial"))
                        : counted(summary.attempts, "trial"),
       to_string(e.objective.minimise),

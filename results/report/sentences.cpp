@@ -687,7 +687,7 @@ std::string unfinished_sentence(const Summary& summary) {
                        e.has_budget ? "The budget ended the run: " : "The run ended, and ", summary.left,
                        summary.planned);
   return fmt::format("Unfinished: {}{} of {} trials are still to be run; this is what is known so far.",
-                     e.may_add_blocks ? "at most " : "", summary.left, summary.planned);
+                     e.planned_at_most ? "at most " : "", summary.left, summary.planned);
 }
 
 std::string trials_as_listed(const ExperimentRow& experiment) {

@@ -49,7 +49,7 @@ struct ExperimentRow {
     return own == own_objectives.end() ? objective : own->second;
   }
   bool has_budget = false;
-  bool may_add_blocks = false;  // how many are planned is the most: see Store::Progress::at_most
+  bool planned_at_most = false;  // Store::Progress::at_most
   // A power gauge is among what the energies are made of: what its means smear over an edge depends on what lies beside it.
   bool energy_by_gauge = false;
   // Those of them that a program tells by itself (a meter of the user's own): its word is all there is on when a value was so.

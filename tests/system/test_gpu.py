@@ -509,4 +509,4 @@ class Gpu(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    testbed.main()

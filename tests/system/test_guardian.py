@@ -139,7 +139,7 @@ class Guardian(testbed.TestbedCase):
         self.assertRegex(console, r"1002 +1002 +\d+ .* short.sqlite")
 
     def test_kills(self):
-        self.kill(80 if testbed.LONG else 40, 1901, SHORT, "")
+        self.kill(80 if testbed.LONG else 20, 1901, SHORT, "")
 
     def test_kills_with_a_service_and_several_at_once(self):
         self.kill(80 if testbed.LONG else 12, 1902, SHARED, " with a service and three at once")
