@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -36,6 +37,23 @@ bool reads_as(const std::string& text, const std::string& value) {
   return text == value || text.find("[" + value + "]") != std::string::npos;
 }
 
+// Whether setting `one` may change `file` by the way: the kernel changes the files of a policy, a device or a zone by each other; a program of the
+// user's, or a profile of the firmware (Documentation/ABI/testing/sysfs-platform_profile), those of clocks and power.
+bool may_take_along(std::string_view one, bool is_mode, std::string_view file) {
+  constexpr std::string_view of_cpus = "/sys/devices/system/cpu/", of_firmware = "/sys/firmware/acpi/";
+  constexpr std::array of_clocks_and_power{of_cpus, of_firmware, std::string_view("/sys/class/powercap/"),
+                                           std::string_view("/sys/class/devfreq/"),
+                                           std::string_view("/sys/class/drm/")};
+  if (is_beside_setting(one)) one.remove_prefix(beside_prefix.size());
+  const auto is_of_both = [&](std::string_view folder) {
+    return one.starts_with(folder) && file.starts_with(folder);
+  };
+  const bool takes = is_mode || one.starts_with(of_firmware);
+  return is_of_both(of_cpus) || is_of_both(file.substr(0, file.rfind('/') + 1)) ||
+         (takes && std::any_of(of_clocks_and_power.begin(), of_clocks_and_power.end(),
+                               [&](std::string_view folder) { return file.starts_with(folder); }));
+}
+
 class Restorer {
  public:
   Restorer(SettingAccess& access, const KnownApplied& known) : access_(access), known_(known) {}
@@ -47,6 +65,7 @@ class Restorer {
       (where.is_file() ? files : where.changes_others() ? modes : others).push_back(setting);
     }
     put_back(files);
+    leave_again(files);
     put_back(others);
     put_back(modes);
     // They may have taken limits along.
@@ -108,7 +127,7 @@ class Restorer {
       if (const std::string problem = access_.at(setting.path).put_back(*left->second).problem;
           !problem.empty())
         outcome_.notes.push_back(
-            fmt::format("{} was '{}' until a program of `set` put its own setting back, and reads '{}' now "
+            fmt::format("{} was '{}' until others were put back, and reads '{}' now "
                         "({}); to set it "
                         "again: {}",
                         shown_setting(setting.path), printable(*left->second), printable(*now), problem,
@@ -149,6 +168,21 @@ class Restorer {
     return now;
   }
 
+  // Of a file that is not on record though files are: what it reads otherwise is somebody else's, unless what the run set took it along. Then it is
+  // put back: in silence where that is how each night ends, and told where its owner may have set it since: all that is still to be put back failed
+  // before, or a program was killed half way.
+  bool may_be_of_another(const std::string& path, Setting& where) {
+    if (!known_.files_too || !where.shows_changes() || where.is_cooled()) return false;
+    return !came_along(path) || !known_.knows(path) ||
+           std::none_of(known_.applied->begin(), known_.applied->end(),
+                        [&](const auto& one) { return known_.knows(one.first); });
+  }
+  bool came_along(const std::string& path) {
+    return std::any_of(known_.applied->begin(), known_.applied->end(), [&](const auto& one) {
+      return may_take_along(one.first, access_.at(one.first).changes_others(), path);
+    });
+  }
+
   // What the driver or the firmware sets by itself.
   static bool is_of_machine(Setting& where, const std::string& text) {
     const auto by_driver = where.driver_default(), by_firmware = where.firmware_limit();
@@ -167,7 +201,8 @@ class Restorer {
       left_alone_[setting.path] = read(setting.path).text;
       return true;
     }
-    if (!where.may_be_contested() && !on_record) return false;
+    const bool off_record = !where.may_be_contested() && !on_record;
+    if (off_record && !may_be_of_another(setting.path, where)) return false;
     const auto& ours = on_record ? known_.applied->at(setting.path) : nothing;
     const auto now = read(setting.path).text;
     if (!now || reads_as(*now, setting.value) || same_setting(*now, setting.value)) return false;
@@ -176,7 +211,9 @@ class Restorer {
       return reads_as(*now, text) || same_setting(*now, text);
     });
     if (is_ours || is_of_machine(where, *now)) return false;
-    if (!where.may_be_contested() || !known_.knows(setting.path)) {
+    const bool is_his =
+        known_.knows(setting.path) && (where.may_be_contested() || (off_record && !came_along(setting.path)));
+    if (!is_his) {
       overwritten_.push_back(fmt::format("{} read '{}'", shown_setting(setting.path), printable(*now)));
       return false;
     }

@@ -26,6 +26,9 @@ struct KnownApplied {
   std::function<void(const std::string& path)> is_back = {};
   // Paths whose reader has not shown what was set there last: that it says what was there before is no proof. nullptr: none.
   const std::set<std::string>* unshown = nullptr;
+  // `applied` says of attribute files too what was set: so does the record on disk. One that is not there was never set by the run, or is back
+  // since an earlier putting back, which failed elsewhere.
+  bool files_too = false;
   bool knows(const std::string& path) const {
     return applied != nullptr && (unsettled == nullptr || !unsettled->contains(path));
   }

@@ -217,6 +217,7 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   std::set<std::string> unshown;
   if (ours) {
     known = {&ours->applied, &ours->unsettled, note_back};
+    known.files_too = true;
     unshown = ours->unshown;
   }
   if (!rebooted) unshown.merge(may_be_held_by_daemons(settings, access, ours ? &ours->applied : nullptr));

@@ -223,6 +223,60 @@ TEST(Restore, WhatIsKnownToBeSomebodyElsesIsLeftAndAnythingElsePutBack) {
                   "if somebody else did, it is to be set again"));
 }
 
+// A record on disk says of files too what was set. What is not there is its owner's since it was put back, or all along: but for what the kernel changes
+// together with a setting that is.
+TEST(Restore, OfAFileThatIsNotOnRecordWhatItsOwnerSetIsLeft) {
+  TemporaryFolder root;
+  const Sysfs sysfs(root.path());
+  SettingAccess access(sysfs, {});
+  const std::string queue = "/sys/class/net/e/tx_queue_len",
+                    policy = "/sys/devices/system/cpu/cpufreq/policy0/";
+  const auto put = [&] {
+    root.attribute(queue, "555");
+    root.attribute(policy + "scaling_governor", "powersave");
+    root.attribute(policy + "energy_performance_preference", "power");
+  };
+  const std::vector<SavedSetting> saved{{"k", queue, "1000"},
+                                        {"k", policy + "scaling_governor", "schedutil"},
+                                        {"k", policy + "energy_performance_preference", "default"}};
+  const auto read = [&] {
+    return *sysfs.text(queue) + " " + *sysfs.text(policy + "scaling_governor") + " " +
+           *sysfs.text(policy + "energy_performance_preference");
+  };
+  const AppliedByUs applied{{policy + "scaling_governor", {"powersave"}}};
+  const auto begun = [&](bool failed_before, const AppliedByUs& of) {
+    put();
+    const std::set<std::string> unsettled{policy + "scaling_governor"};
+    KnownApplied known{&of, failed_before ? &unsettled : nullptr};
+    known.files_too = true;
+    return restore_settings(saved, access, known);
+  };
+  const std::string left =
+      queue +
+      " is '555', which is neither what the run set (nothing) nor what was there before "
+      "('1000'): somebody else changed it meanwhile, and it was left so; to put it back: "
+      "echo 1000 | sudo tee " +
+      queue;
+  // The governor takes its preference along, at each end.
+  const auto killed = begun(false, applied);
+  EXPECT_EQ(read(), "555 schedutil default");
+  EXPECT_EQ(counts_text(killed), "2 settings put back, 0 were as before, 1 left as somebody else has set it");
+  EXPECT_THAT(killed.notes, ElementsAre(left));
+  // Where the governor alone is still to be put back the preference may be its owner's by now.
+  const auto again = begun(true, applied);
+  EXPECT_EQ(read(), "555 schedutil default");
+  EXPECT_THAT(
+      again.notes,
+      ElementsAre(left, policy + "energy_performance_preference read 'power' before it was put back: that "
+                                 "the run had set this is not on record; if somebody else did, it is "
+                                 "to be set again"));
+  // Nothing was set yet.
+  const auto at_once = begun(false, {});
+  EXPECT_EQ(read(), "555 powersave power");
+  EXPECT_EQ(counts_text(at_once),
+            "0 settings put back, 0 were as before, 3 left as somebody else has set them");
+}
+
 TEST(AppliedRecord, ComesBackAsWrittenAndIsOfOneRun) {
   TemporaryFolder folder;
   StateFolder state(folder / "state");

@@ -926,6 +926,39 @@ time.sleep(1000)
         self.assertIn("set.cap is '100', which is neither what the run set (nothing) nor what was there before ('140.000')", restored.stdout)
         self.assertEqual((self.cap.read_text(), (self.folder / "machine/two").read_text()), ("100\n", "9.000\n"))
 
+    @unittest.skipUnless(os.environ.get("DVFS_PLAN_APART"), "the attribute file is of a network of its own (tests/system/apart)")
+    def test_an_attribute_file_that_its_owner_sets_when_it_is_back_is_his(self):
+        """Put back beside one that could not be, it is left, and told; saved by a night that was killed while a program was at work, it is put back, and told."""
+        mtu = pathlib.Path("/sys/class/net/lo/mtu")
+        was = mtu.read_text()
+        self.addCleanup(mtu.write_text, was)
+        for dies in ("put back", "not set yet"):
+            with self.subTest(dies):
+                for name in ("ran-at", "machine/deaf"):
+                    (self.folder / name).unlink(missing_ok=True)
+                self.experiment(wait="exec sleep 60", changed=("axes: {set.cap: [100, 120]}", "axes: {set.cap: [100, 120], sysfs.mtu: [1300, 1400]}"),
+                                more=f"sysfs:\n  mtu: {{path: {mtu}, values: [1300, 1400]}}\n")
+                if dies == "not set yet":
+                    (self.folder / "machine/slow").touch()
+                run = self.start()
+                self.wait_for((self.folder / "ran-at").exists if dies == "put back" else lambda: (self.folder / "state/journal").exists())
+                (self.folder / "machine/deaf").touch()
+                self.kill_both(run)
+                (self.folder / "machine/slow").unlink(missing_ok=True)
+                if dies == "put back":
+                    failed = self.call("restore")
+                    self.assertEqual((failed.returncode, mtu.read_text()), (4, was), failed.stdout + failed.stderr)
+                mtu.write_text("1234\n")
+                (self.folder / "machine/deaf").unlink()
+                restored = self.call("restore")
+                # A program that was killed half way may have changed anything by the way.
+                is_left = dies == "put back"
+                self.assertEqual((restored.returncode, mtu.read_text(), self.cap.read_text()), (0, "1234\n" if is_left else was, "140.000\n"), restored.stdout + restored.stderr)
+                self.assertRegex(restored.stdout, rf"note: /sys/\S*/mtu is '1234', which is neither what the run set \(nothing\) nor what was there before \('{was.strip()}'\): "
+                                                  "somebody else changed it meanwhile, and it was left so; to put it back: " if is_left else
+                                 r"note: /sys/\S*/mtu read '1234' before it was put back: that the run had set this is not on record; if somebody else did, it is to be set again\n")
+                mtu.write_text(was)
+
     def test_what_a_killed_restore_overwrote_is_told_by_the_one_that_ends(self):
         """Killed while a slow setter puts its own back; meanwhile the owner sets the other, which is back. That setter may have changed it by the way: it is put
         back again, and he is told, also where whoever did so was killed before he could say it."""
