@@ -31,6 +31,8 @@ void write_all(int fd, std::string_view text, const std::string& what) {
   }
 }
 
+constexpr const char* places_of_copies = "copies";
+
 std::string read_all(int fd) {
   std::string text;
   char buffer[4096];
@@ -64,6 +66,7 @@ void StateFolder::keep_copies() {
   std::string name = std::filesystem::absolute(path_).lexically_normal();
   std::replace(name.begin(), name.end(), '/', '%');
   const std::string copies = folder_of_copies();
+  find_former_copies(copies.empty() ? "" : copies + "/" + name);
   if (copies.empty()) return;
   try {
     // Where the socket is, which all may see: the copies are in a folder of their own within.
@@ -71,6 +74,25 @@ void StateFolder::keep_copies() {
     if (::mkdir(place.c_str(), 0755) == 0) ::chmod(place.c_str(), 0755);  // our umask lets nobody else in
     StateFolder all(copies);
     copies_ = std::make_unique<StateFolder>(all.path() + "/" + name);
+  } catch (const Error&) {
+  }
+}
+
+void StateFolder::find_former_copies(const std::string& present) {
+  try {
+    std::vector<std::string> places;
+    const std::string on_record = read_own(places_of_copies).value_or("");
+    for (const std::string& place : split_lines(on_record)) {
+      std::error_code error;
+      if (place.empty() || place == present || !std::filesystem::is_directory(place, error)) continue;
+      places.push_back(place);
+      try {
+        former_copies_.emplace_back(place);
+      } catch (const Error&) {  // not ours alone: nothing there is believed
+      }
+    }
+    if (!present.empty()) places.push_back(present);
+    if (const std::string text = join(places, "\n"); text != on_record) write_whole(places_of_copies, text);
   } catch (const Error&) {
   }
 }
@@ -119,15 +141,13 @@ void StateFolder::write(const std::string& name, const std::string& text, bool d
   if (::renameat(folder_.get(), beside.c_str(), folder_.get(), name.c_str()) != 0)
     refuse("rename " + where, errno);
   if (durably && ::fsync(folder_.get()) != 0) refuse("fsync " + path_, errno);
+  for (StateFolder& former : former_copies_) former.remove_if_it_can(name);
   if (!copies_) return;
   try {
     copies_->write(name, text, durably);
   } catch (const Error&) {
     // The file itself is on disk; an older copy would be taken for it where that is deleted.
-    try {
-      copies_->remove(name);
-    } catch (const Error&) {
-    }
+    copies_->remove_if_it_can(name);
   }
 }
 
@@ -138,10 +158,13 @@ std::optional<std::string> StateFolder::read(const std::string& name) const {
 
 std::optional<std::string> StateFolder::read_copy(const std::string& name) const {
   try {
-    return copies_ ? copies_->read_own(name) : std::nullopt;
+    if (auto text = copies_ ? copies_->read_own(name) : std::nullopt) return text;
+    for (const StateFolder& former : former_copies_) {
+      if (auto text = former.read_own(name)) return text;
+    }
   } catch (const Error&) {
-    return std::nullopt;
   }
+  return std::nullopt;
 }
 
 std::optional<std::string> StateFolder::read_own(const std::string& name) const {
@@ -161,9 +184,17 @@ std::optional<std::string> StateFolder::read_own(const std::string& name) const 
 
 void StateFolder::remove(const std::string& name) {
   if (copies_) copies_->remove(name);
+  for (StateFolder& former : former_copies_) former.remove(name);
   if (::unlinkat(folder_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
     refuse("remove " + path_ + "/" + name, errno);
   ::fsync(folder_.get());
+}
+
+void StateFolder::remove_if_it_can(const std::string& name) {
+  try {
+    remove(name);
+  } catch (const Error&) {
+  }
 }
 
 }  // namespace dvfs_plan

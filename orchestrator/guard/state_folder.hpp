@@ -4,7 +4,8 @@
 // are opened relative to the folder's descriptor and symbolic links are not followed.
 //
 // Somebody who tidies up may delete what lies there in the middle of a night. So what is written durably can be
-// kept twice: the copy lies below /run (of users: $XDG_RUNTIME_DIR), until the next boot.
+// kept twice: the copy lies below /run (of users: $XDG_RUNTIME_DIR), until the next boot. Where copies were made is on record in the folder itself
+// (file `copies`): a later run may have another $XDG_RUNTIME_DIR, or none (cron), and is to find them, and to leave none that is not true any more.
 #pragma once
 
 #include <memory>
@@ -49,12 +50,16 @@ class StateFolder {
   void remove(const std::string& name);
 
  private:
+  void remove_if_it_can(const std::string& name);
+  // Where copies were made by the way, but for the present place; and that becomes known to those who come.
+  void find_former_copies(const std::string& present);
   std::optional<std::string> read_own(const std::string& name) const;
   void write(const std::string& name, const std::string& text, bool durably);
 
   std::string path_;
   UniqueFd folder_;
   std::unique_ptr<StateFolder> copies_;
+  std::vector<StateFolder> former_copies_;
 };
 
 }  // namespace dvfs_plan

@@ -33,7 +33,6 @@ STANDS_OR_NOT_KNOWN = (0, 7)
 SETTER = 'echo "$1" >knob; pwd >>set-in\n'
 
 
-@unittest.skipIf(os.geteuid() != 0, "folders of its own need root (tests/system/apart)")
 def of_host(name):
     """A state folder's name: hosts of one name that share a home are told apart by their ids."""
     with open("/etc/machine-id", encoding="ascii") as file:
@@ -46,6 +45,7 @@ def of_host(name):
     return f"{name}.{value:08x}"
 
 
+@unittest.skipIf(os.geteuid() != 0, "folders of its own need root (tests/system/apart)")
 class Elsewhere(Whole):
     def setUp(self):
         super().setUp()
@@ -211,6 +211,35 @@ class Elsewhere(Whole):
         self.assertIn("note: a sweep of nobody's left a journal in its home, and what it set may stand: sudo -u nobody -H dvfs-plan restore\n", root.stdout, root.stderr)
         restored = subprocess.run(self.as_user("one", str(PROGRAM), "restore"), cwd="/", env=home, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         self.assertEqual((restored.returncode, (theirs / "knob").read_text().strip()), (0, "3"), restored.stderr)
+
+    def test_a_copy_in_a_logins_memory_is_not_believed_when_another_session_has_put_back(self):
+        """A run and its guardian killed in a login session; put back by cron, which has no $XDG_RUNTIME_DIR: what the owner sets then is his, wherever `restore` is called."""
+        login = {"XDG_RUNTIME_DIR": str(self.folder / "home/run")}
+        state = self.folder / f"home/.local/state/dvfs-plan/{of_host('one')}"
+        theirs, home = self.cut_off(("one", login), state)
+
+        def restore(environment):
+            return subprocess.run(self.as_user("one", str(PROGRAM), "restore"), cwd="/", env=home | environment, capture_output=True, text=True)
+
+        def copies():
+            return [path.name for path in (self.folder / "home/run").rglob("*") if path.name in ("journal", "session", "applied")]
+
+        self.assertIn("journal", copies())
+        by_cron = restore({})
+        self.assertEqual((by_cron.returncode, by_cron.stdout.splitlines()[0]), (0, "1 settings put back, 0 were as before"), by_cron.stderr)
+        self.assertEqual(copies(), [])
+        (theirs / "knob").write_text("2\n")
+        by_login = restore(login)
+        self.assertEqual((by_login.returncode, by_login.stdout.splitlines()[0], (theirs / "knob").read_text()), (0, "there is nothing of yours to restore", "2\n"), by_login.stderr)
+
+    def test_a_copy_that_an_earlier_login_kept_is_found(self):
+        """The folder itself tells where copies were made: also without the $XDG_RUNTIME_DIR of then."""
+        login = {"XDG_RUNTIME_DIR": str(self.folder / "home/run")}
+        state = self.folder / f"home/.local/state/dvfs-plan/{of_host('one')}"
+        theirs, home = self.cut_off(("one", login), state)
+        (state / "journal").unlink()
+        restored = subprocess.run(self.as_user("one", str(PROGRAM), "restore"), cwd="/", env=home, capture_output=True, text=True)
+        self.assertEqual((restored.returncode, (theirs / "knob").read_text().strip()), (0, "3"), restored.stdout + restored.stderr)
 
     def test_what_was_left_under_another_state_folder_is_put_back(self):
         """Set for the night alone: what the login has in memory tells of it."""
