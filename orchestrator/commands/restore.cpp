@@ -39,6 +39,7 @@ int restore(const RestoreOptions& options) {
   const GuardClient guard({.experiment = "restore",
                            .state_folder = options.state_folder,
                            .sysfs_root = options.sysfs_root,
+                           .this_folder_alone = !options.state_folder.empty(),
                            .discards = options.discard});
   const auto& outcome = guard.found_journal();
   // Root's sweeps and those by the machine's guardian are on record where only root looks.
@@ -53,7 +54,7 @@ int restore(const RestoreOptions& options) {
   const auto of_users = left_by_users(options.state_folder, options.sysfs_root);
   std::vector<std::string> of_unknown;
   if (of_this_machine) {
-    for (const GuardNote& one : left_elsewhere().unknown)
+    for (const GuardNote& one : left_elsewhere("").unknown)
       of_unknown.push_back(fmt::format("{}: {}", one.text, one.next_step));
   }
   if (options.json) {

@@ -164,8 +164,8 @@ auto in_two(const std::vector<SettingText>& requests,
 GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_for(wish_, notes_, first_)) {
   run_ = new_run();
   std::optional<RestoreOutcome> of_before;
-  if (wish_.is_of_this_machine() && wish_.mode != GuardWish::Mode::beside) {
-    LeftElsewhere left = left_elsewhere();
+  if (wish_.looks_elsewhere()) {
+    LeftElsewhere left = left_elsewhere(wish_.state_folder);
     for (GuardNote& note : left.unknown) notes_.push_back(std::move(note));
     if (wish_.mode != GuardWish::Mode::looks) of_before = put_back_left_elsewhere(left.ours);
   }
@@ -186,6 +186,7 @@ std::optional<RestoreOutcome> GuardClient::put_back_left_elsewhere(
   for (const std::string& folder : folders) {
     GuardWish wish = wish_;
     wish.state_folder = folder;
+    wish.this_folder_alone = true;
     try {
       const GuardClient guard(std::move(wish));
       if (!guard.found_journal()) continue;
@@ -431,8 +432,8 @@ std::optional<Message> GuardClient::wait_for_answer(UniqueFd* passed, bool until
 }
 
 void GuardClient::require_known_former() const {
-  if (!wish_.is_of_this_machine()) return;
-  for (const GuardNote& left : left_elsewhere().unknown)
+  if (!wish_.looks_elsewhere()) return;
+  for (const GuardNote& left : left_elsewhere(wish_.state_folder).unknown)
     throw Error(
         ExitCode::not_restored, left.text + ", and would be taken for what was there before: nothing was set",
         left.next_step + "   where it was this one; else the same there, or give that folder another place");
@@ -455,7 +456,9 @@ void GuardClient::arm_ours(const std::vector<SavedSetting>& settings) {
 }
 
 void GuardClient::arm_again() {
-  if (door_ != GuardDoor::machine && ::geteuid() != 0 && wish_.is_of_this_machine()) sign_state_folder();
+  // The machine's guardian and root have theirs where all of root's are found.
+  if (door_ != GuardDoor::machine && ::geteuid() != 0 && wish_.sysfs_root.empty())
+    wish_.state_folder.empty() ? sign_state_folder() : note_state_folder(wish_.state_folder);
   Message request{"arm", {}};
   for (const SavedSetting& setting : settings_)
     request.fields.insert(request.fields.end(),

@@ -54,6 +54,7 @@ struct GuardWish {
   // what may be set, and to read sensors, beside whoever has it. Or for what programs of the user's set, where another
   // guardian has the machine for us: our own.
   enum class Mode { now, waits, looks, beside } mode = Mode::now;
+  bool this_folder_alone = false;                     // as it was named to `restore`
   bool discards = false;                              // gives up what cannot be put back
   std::function<void(const std::string&)> tell = {};  // how the queue moves
   // Asked ten times a second: how often we were asked to stop. Once: we leave the queue, and wait no longer than
@@ -62,6 +63,8 @@ struct GuardWish {
 
   // This machine and its user's own record, not a recorded tree or a folder that was named.
   bool is_of_this_machine() const { return state_folder.empty() && sysfs_root.empty(); }
+  // What runs left in other folders is put back first.
+  bool looks_elsewhere() const { return sysfs_root.empty() && !this_folder_alone && mode != Mode::beside; }
 };
 
 // Which guardian: of our own, with no more rights than we have; the machine's; the one that stands by a run

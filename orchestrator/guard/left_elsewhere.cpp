@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <filesystem>
 #include <optional>
 #include <set>
 
@@ -16,9 +18,9 @@ namespace dvfs_plan {
 namespace {
 
 // Journals of the machine itself that nobody holds: of one that is held whoever holds it puts back.
-std::vector<std::pair<std::string, Journal>> journals_elsewhere() {
+std::vector<std::pair<std::string, Journal>> journals_elsewhere(const std::string& named) {
   std::vector<std::pair<std::string, Journal>> found;
-  for (const std::string& path : former_state_folders()) {
+  for (const std::string& path : former_state_folders(named)) {
     try {
       StateFolder folder(path);
       auto journal = read_journal(folder);
@@ -74,11 +76,19 @@ void sign_state_folder() {
   }
 }
 
-LeftElsewhere left_elsewhere() {
+void note_state_folder(const std::string& path) {
+  try {
+    note_elsewhere(std::filesystem::absolute(path).lexically_normal());
+  } catch (const std::exception&) {  // there is no folder that one is in, or the home takes nothing
+  }
+}
+
+LeftElsewhere left_elsewhere(const std::string& named) {
   LeftElsewhere left;
   const Sysfs machine;
-  for (const auto& [path, journal] : journals_elsewhere()) {
-    if (journal.boot_id == boot_id(machine) || has_name_of_this_machine(path)) {
+  for (const auto& [path, journal] : journals_elsewhere(named)) {
+    if (path == default_state_folder() || journal.boot_id == boot_id(machine) ||
+        has_name_of_this_machine(path)) {
       left.ours.push_back(path);
       continue;
     }

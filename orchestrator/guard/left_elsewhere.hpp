@@ -15,6 +15,8 @@ namespace dvfs_plan {
 // addresses that its network cards were made with), and in the home that the user database names, where the folder lies elsewhere (file
 // `elsewhere`). What cannot be written is not.
 void sign_state_folder();
+// The same of one that was named (--state-folder): in the home alone.
+void note_state_folder(const std::string& path);
 
 // A line each, of what below /sys/class/net is a device with an address of its own.
 std::string machine_marks(const Sysfs& machine);
@@ -30,6 +32,6 @@ struct LeftElsewhere {
   // boot one image may share an id: whether it was this one its owner must say.
   std::vector<GuardNote> unknown;
 };
-LeftElsewhere left_elsewhere();
+LeftElsewhere left_elsewhere(const std::string& named);  // by --state-folder; empty: none is
 
 }  // namespace dvfs_plan

@@ -63,7 +63,10 @@ StateFolder::StateFolder(const std::string& path) : path_(path) {
 }
 
 void StateFolder::keep_copies() {
-  std::string name = std::filesystem::absolute(path_).lexically_normal();
+  // As it is, however it was written ("sf/", a home behind a link).
+  std::error_code error;
+  std::string name = std::filesystem::canonical(path_, error);
+  if (error) name = std::filesystem::absolute(path_).lexically_normal();
   std::replace(name.begin(), name.end(), '/', '%');
   const std::string copies = folder_of_copies();
   find_former_copies(copies.empty() ? "" : copies + "/" + name);

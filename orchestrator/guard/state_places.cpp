@@ -149,14 +149,17 @@ std::vector<std::string> left_by_users(const std::string& state_folder, const st
   return told;
 }
 
-std::vector<std::string> former_state_folders() {
+std::vector<std::string> former_state_folders(const std::string& named) {
   namespace fs = std::filesystem;
   std::vector<std::string> folders;
-  if (::geteuid() == 0) return folders;  // the machine's own, whatever it is called
-  const fs::path own(default_state_folder());
-  std::set<fs::path> bases{own.parent_path()};
-  if (const passwd* const entry = ::getpwuid(::geteuid()); entry != nullptr && entry->pw_dir[0] == '/')
-    bases.insert(fs::path(entry->pw_dir) / ".local/state/dvfs-plan");
+  const fs::path usual(default_state_folder()), own(named.empty() ? usual : fs::path(named));
+  std::set<fs::path> bases;
+  // Root's own is the machine's, whatever that is called.
+  if (::geteuid() != 0) {
+    bases.insert(usual.parent_path());
+    if (const passwd* const entry = ::getpwuid(::geteuid()); entry != nullptr && entry->pw_dir[0] == '/')
+      bases.insert(fs::path(entry->pw_dir) / ".local/state/dvfs-plan");
+  }
   const auto look_at = [&](const fs::path& folder) {
     std::error_code gone;
     if (fs::is_symlink(folder, gone) || !fs::is_directory(folder, gone) || fs::equivalent(folder, own, gone))
@@ -164,11 +167,12 @@ std::vector<std::string> former_state_folders() {
     if (std::find(folders.begin(), folders.end(), folder.string()) == folders.end())
       folders.push_back(folder.string());
   };
+  look_at(usual);
   for (const fs::path& base : bases) {
     for (const std::string& name : Sysfs().list(base.string())) look_at(base / name);
     for (const std::string& folder : elsewhere_of(base)) look_at(folder);
   }
-  // Of a run that had an XDG_STATE_HOME of its own the copies tell.
+  // Of a run that had an XDG_STATE_HOME of its own, or a --state-folder, the copies tell.
   if (const std::string copies = folder_of_copies(); !copies.empty()) {
     for (std::string name : Sysfs().list(copies)) {
       std::replace(name.begin(), name.end(), '%', '/');

@@ -14,8 +14,9 @@ namespace dvfs_plan {
 // The folder of the current user.
 std::string default_state_folder();
 // Others of his, by another host name, another $HOME or $XDG_STATE_HOME (as far as they are noted in the home that the user database names, or
-// copies in $XDG_RUNTIME_DIR tell), or of a --state-folder: in each of them a run may have left something.
-std::vector<std::string> former_state_folders();
+// copies below /run tell), or of a --state-folder: in each of them a run may have left something. `named`: by the present run's
+// --state-folder; then the usual one is among them.
+std::vector<std::string> former_state_folders(const std::string& named);
 // Whose homes hold a journal of this machine, in words with the command that puts it back: while nobody has the machine their sweeps left
 // something. Told to root about the machine itself alone. Not found is what lies
 // on a network: to look there would mount each home, and wait for a server that does not answer.

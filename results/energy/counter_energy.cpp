@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 
 namespace dvfs_plan {
 namespace {
@@ -62,28 +61,10 @@ struct Guess {
 // Intervals of one side, by index.
 using Side = std::vector<std::size_t>;
 
-// The unit that a counter counts in, J, where it is coarse (Cray's pm_counters tell whole joules ten times a second): what is between two of
-// its values is known to that. 0: it tells to less than 10 mJ, or each of its renewals is one unit more, and happens as that is full.
-double unit_of(std::span<const FreshValue> values) {
-  double unit = 0;
-  for (double power = 1e3; power >= 1e-2 && unit == 0; power /= 10) {
-    const bool all = std::all_of(values.begin(), values.end(), [&](const FreshValue& one) {
-      const double of_it = one.value / power;
-      return std::abs(of_it - std::round(of_it)) < 1e-6;
-    });
-    if (all) unit = power;
-  }
-  if (unit == 0) return 0;
-  std::set<double> steps;
-  for (std::size_t i = 1; i < values.size(); ++i)
-    steps.insert(std::round((values[i].value - values[i - 1].value) / unit));
-  return steps.size() < 2 ? 0 : unit;
-}
-
 class Counted {
  public:
   Counted(std::span<const FreshValue> values, std::span<const Stretch> stretches, double lag, double update)
-      : stretches_(stretches), lag_(lag), update_(update), unit_(unit_of(values)) {
+      : stretches_(stretches), lag_(lag), update_(update) {
     for (std::size_t i = 1; i < values.size(); ++i) {
       const FreshValue &a = values[i - 1], &b = values[i];
       if (b.time - a.time <= negligible) continue;
@@ -125,8 +106,6 @@ class Counted {
       added_up += deviation;
     }
     for (std::size_t i = 1; i < intervals_.size(); ++i) of.timing += beside_an_edge(i);
-    // Both values that a sum is between lie anywhere within a unit: the difference of two uniform distributions.
-    if (energy.joules > 0) of.timing += static_cast<double>(stretches_.size()) * unit_ * unit_ / 6;
     if (stretches_.size() > 1) of.shape += alike * std::max(0.0, added_up * added_up - of.shape);
     of.shape += of.shared * of.shared;
     of.unresolved += of.shared * of.shared;
@@ -444,7 +423,7 @@ class Counted {
   }
 
   std::span<const Stretch> stretches_;
-  double lag_, update_, unit_;
+  double lag_, update_;
   std::vector<Interval> intervals_;
   std::vector<Side> gaps_;    // whole intervals in the gap before each stretch, and behind the last
   std::vector<Side> wholes_;  // whole intervals in each stretch

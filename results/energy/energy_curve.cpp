@@ -53,13 +53,25 @@ bool tells_multiples(const std::vector<Look>& looks, double step) {
   return true;
 }
 
-// Of a counter: the step that the look at the sensor saw, or, where that was too short to see one, that of which all rises here are multiples.
-std::optional<double> step_of_counts(const std::vector<Look>& looks, std::optional<double> smallest_seen) {
-  if (smallest_seen || looks.empty()) return smallest_seen;
-  std::vector<Look> rises;
-  for (const Look& one : looks) rises.push_back({one.time, one.value - looks.front().value});
-  const double step = told_in_steps_of(rises, std::nullopt);
-  return step > 0 ? std::optional(step) : std::nullopt;
+// Of a counter: the step that the look at the sensor saw, or, where that was too short to see one, or saw several at once each time (an idle
+// machine's), that of which all rises here are multiples. 0: there is none.
+double step_of_counts(const std::vector<Look>& looks, std::optional<double> smallest_seen) {
+  if (looks.empty() || (smallest_seen && tells_multiples(looks, *smallest_seen)))
+    return smallest_seen.value_or(0);
+  std::set<double> rises;
+  for (const Look& one : looks) rises.insert(one.value - looks.front().value);
+  return common_step(rises, std::nullopt);
+}
+
+// Whether each renewal is one step more, and happens as that is full (a plug that counts in Wh).
+bool fills_up(std::span<const FreshValue> values) {
+  double least = INFINITY, most = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    least = std::min(least, values[i].value - values[i - 1].value);
+    most = std::max(most, values[i].value - values[i - 1].value);
+  }
+  constexpr double alike = 1.5;  // of whole steps: the same, or another
+  return most < alike * least;
 }
 
 // Whether it tells the same again because less than one of its steps was used since: where it moves again it is by a step or two. One that is
@@ -258,8 +270,8 @@ EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
 
 void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   const auto known_update = model_.update ? std::optional(model_.update->value()) : std::nullopt;
-  const auto step = counter_ ? step_of_counts(looks, model_.resolution) : std::nullopt;
-  const bool stands = counter_ && says_it_again(looks) && !(step && stands_for_want_of_a_step(looks, *step));
+  const double step = counter_ ? step_of_counts(looks, model_.resolution) : 0;
+  const bool stands = counter_ && says_it_again(looks) && !stands_for_want_of_a_step(looks, step);
   const bool told = model_.told_when_new && !stands;
   FreshValues fresh = told       ? (counter_ ? told_counts(looks) : told_values(looks))
                       : counter_ ? fresh_counts(looks, known_update)
@@ -270,8 +282,9 @@ void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   pauses_ = std::move(fresh.pauses);
   if (counter_) {
     counts_ = std::move(fresh.values);
-    // One that is looked at until it moves had just come to a whole multiple then; one that tells at its own times lies anywhere above it.
-    if (told && step && tells_multiples(looks, *step)) quantum_ = *step;
+    // One that is looked at until it moves had just come to a whole multiple then, where it moves when that is full; one that tells or is renewed at
+    // its own times (Cray's pm_counters tell whole joules ten times a second) lies anywhere above it.
+    if (tells_multiples(looks, step) && (told || !fills_up(counts_))) quantum_ = step;
     return;
   }
   at_random_times_ = taken_at_random(looks);

@@ -49,14 +49,8 @@ double common_multiple(const std::vector<std::int64_t>& numbers) {
 
 }  // namespace
 
-double told_in_steps_of(std::span<const Look> looks, std::optional<double> smallest_seen) {
-  std::set<double> levels;
-  double most = 0;
-  for (const Look& one : looks) {
-    levels.insert(one.value);
-    most = std::max(most, std::abs(one.value));
-  }
-  if (most == 0 || !(most < 1e9)) return 0;
+double common_step(const std::set<double>& levels, std::optional<double> smallest_seen) {
+  if (levels.empty() || !(std::max(std::abs(*levels.begin()), std::abs(*levels.rbegin())) < 1e9)) return 0;
   const auto all = [&](auto condition) { return std::all_of(levels.begin(), levels.end(), condition); };
   double step = 0;
   for (double decimals = coarsest; decimals > finest / 2 && step == 0; decimals /= 10) {
@@ -68,6 +62,17 @@ double told_in_steps_of(std::span<const Look> looks, std::optional<double> small
   if (smallest_seen && *smallest_seen > step &&
       all([&](double level) { return is_whole((level - *levels.begin()) / *smallest_seen); }))
     step = *smallest_seen;
+  return step;
+}
+
+double told_in_steps_of(std::span<const Look> looks, std::optional<double> smallest_seen) {
+  std::set<double> levels;
+  double most = 0;
+  for (const Look& one : looks) {
+    levels.insert(one.value);
+    most = std::max(most, std::abs(one.value));
+  }
+  const double step = most == 0 ? 0 : common_step(levels, smallest_seen);
   return step > least_step * most ? step : 0;
 }
 

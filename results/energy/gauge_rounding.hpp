@@ -6,14 +6,17 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "results/energy/fresh_values.hpp"
 
 namespace dvfs_plan {
 
-// The step in which these values are told, W: the decimals that all of them leave out, or what all of them are multiples of, where that is
-// no chance; `smallest_seen`, by a look at the sensor, where it explains them too. 0: in none that matters beside the power itself.
+// The step in which these values are told: the decimals that all of them leave out, or what all of them are multiples of, where that is
+// no chance; `smallest_seen`, by a look at the sensor, where it explains them too. 0: in none.
+double common_step(const std::set<double>& levels, std::optional<double> smallest_seen);
+// The same of a gauge, W; 0: in none that matters beside the power itself.
 double told_in_steps_of(std::span<const Look> looks, std::optional<double> smallest_seen);
 
 // For how long which value was told, s by W.

@@ -231,6 +231,38 @@ TEST(Energy, ACounterThatStandsForWantOfAStepIsAsNewAsItsLine) {
   }
 }
 
+// A counter in steps of which an idle machine uses several between two lines, so that the look at the night's start saw no single one: steady work of
+// some seconds is known to a step and no better.
+TEST(Energy, AStepThatIsNoPowerOfTenIsSeenBehindSteadyWork) {
+  Uniform uniform(35);
+  for (const double unit : {0.125, 0.25, 0.5, 2.5, 3.6}) {
+    int known = 0, held = 0;
+    double widths = 0;
+    for (int trial = 0; trial < 600; ++trial) {
+      const double every = 0.05, idle = (trial % 3 == 0 ? 2.0 : uniform(1.2, 2.9)) * unit / every,
+                   watts = idle + uniform(0.5, 5) * unit / every, length = uniform(1, 6),
+                   phase = uniform(0, every), offset = uniform(0, unit);
+      SensorModel model = told;
+      if (trial % 2 == 0) model.resolution = 2 * unit;
+      const auto readings = lines_in_steps(
+          uniform, unit,
+          {.every = every, .phase = phase, .jitter = 0.0005, .first = -30, .until = length + 1},
+          [&](double t) {
+            return 1000 + offset + idle * (t + 2) + (watts - idle) * std::clamp(t, 0.0, length);
+          });
+      const Window region{10 * s, nanoseconds(Seconds{10 + length}), true};
+      const auto energy = EnergyCurve(counter("wall"), readings, model).over({&region, 1});
+      if (!energy.joules) continue;
+      ++known;
+      widths += *energy.half_width_j / unit;
+      held += std::abs(*energy.joules - watts * length) <= *energy.half_width_j ? 1 : 0;
+    }
+    EXPECT_GT(known, 590);
+    EXPECT_GE(held, known * 95 / 100) << unit;
+    std::printf("%g J: %d of %d hold; ±%.2f steps\n", unit, held, known, widths / known);
+  }
+}
+
 // A counter of thousandths of a watt-hour that tells five times a second: the look at the night's start sees too few of its values to know the
 // step, which stands in the values all the same.
 TEST(Energy, AStepThatTheLookDidNotSeeIsSeenInTheReadings) {
