@@ -246,13 +246,15 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
         std::none_of(scenario.points.begin(), scenario.points.end(), [&](const PointSummary& p) {
           return p.feasible && p.objective && &p != &scenario.points[*scenario.best];
         });
-    // By their estimates they break a constraint, and their intervals do not show it.
+    // By their estimates they break a constraint, and their intervals do not show it; of those that would be better it is said.
     std::vector<std::string> perhaps;
+    bool some_may_hold = false;
     for (const PointSummary& point : scenario.points) {
       const bool may_hold =
           !point.feasible && point.objective &&
           std::all_of(point.constraints.begin(), point.constraints.end(),
                       [](const ConstraintCheck& check) { return check.holds == true || check.may_hold(); });
+      some_may_hold = some_may_hold || may_hold;
       if (may_hold && point.objective_level < scenario.points[*scenario.best].objective_level)
         perhaps.push_back(settings_text(point));
     }
@@ -270,7 +272,7 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
                          some_bounded   ? " that reached the target in each of its trials"
                          : some_without ? fmt::format(" of which the {} is known", what_is_least(scenario))
                                         : "",
-                         all && perhaps.empty() ? "holds" : "is known to hold", unknown);
+                         all && !some_may_hold ? "holds" : "is known to hold", unknown);
     if (alone) return " No other point counts." + unknown;
     return fmt::format(
         " Every other point{}{} is worse, at the 5 % level.{}",
@@ -604,11 +606,12 @@ std::vector<std::string> further_sentences(const Summary& summary) {
     }
     const std::string among = scenario.search ? "of the settings that were run, " : "";
     if (scenario.best_edp && scenario.best_ed2p && scenario.points.size() > 1) {
-      say(fmt::format("{}least energy-delay product at {}, least energy-delay-squared product at {}", among,
-                      settings_text(scenario.points[*scenario.best_edp]),
-                      settings_text(scenario.points[*scenario.best_ed2p])));
+      say(fmt::format(
+          "{}least energy-delay product at {}, least energy-delay-squared product at {}, by the means alone",
+          among, settings_text(scenario.points[*scenario.best_edp]),
+          settings_text(scenario.points[*scenario.best_ed2p])));
     }
-    std::vector<std::string> within;
+    std::vector<std::string> within, doubted;
     std::optional<std::size_t> before;
     for (const SlowdownOptimum& one : scenario.at_slowdown) {
       if (before == one.point) continue;
@@ -616,6 +619,12 @@ std::vector<std::string> further_sentences(const Summary& summary) {
       const PointSummary& point = scenario.points[one.point];
       within.push_back(fmt::format("{:g} %: {}{}", 100 * one.limit, settings_text(point),
                                    !point.saving ? "" : " (" + own_saving(*point.saving) + ")"));
+      if (point.is_reference || !point.slowdown) continue;
+      if (!point.slowdown->high)
+        doubted.push_back(fmt::format("{} (its interval is not known)", settings_text(point)));
+      else if (*point.slowdown->high > one.limit)
+        doubted.push_back(fmt::format("{} (95 % interval up to {:.1f} %)", settings_text(point),
+                                      100 * *point.slowdown->high));
     }
     std::vector<std::string> apart, without;
     const bool compares = scenario.reference && scenario.points[*scenario.reference].work_time;
@@ -632,6 +641,8 @@ std::vector<std::string> further_sentences(const Summary& summary) {
                ? fmt::format("; savings here are by {}, not corrected for its having been chosen",
                              scenario.search ? "the search's model" : "each setting's own trials")
                : "") +
+          (doubted.empty() ? ""
+                           : "; its slowdown is within that by the estimate alone: " + join(doubted, ", ")) +
           left_out("no block has them together with the reference", apart) +
           left_out(fmt::format("the time per {} is not known of {}", unit_of_work(scenario),
                                compares ? "them" : "the reference"),

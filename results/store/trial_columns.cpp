@@ -77,8 +77,10 @@ const std::vector<TrialColumn>& trial_columns() {
        [](Statement& s, T t) { s.bind(t.block); }},
       {"position", "INTEGER NOT NULL", "place in the planned order, from 1", shown,
        [](Statement& s, T t) { s.bind(t.position); }},
-      {"started_at", "TEXT NOT NULL", "UTC, ISO 8601", shown,
-       [](Statement& s, T t) { s.bind(t.started_at); }},
+      {"started_at", "TEXT NOT NULL",
+       "UTC, ISO 8601, when its turn came: before its settings are applied and settle, and before a wait for "
+       "the machine; what it ran is somewhere in slot_s from then",
+       shown, [](Statement& s, T t) { s.bind(t.started_at); }},
       {"outcome",
        "TEXT NOT NULL CHECK (outcome IN ('completed', 'exited', 'signalled', 'timed_out', 'not_launched', "
        "'knob_refused', 'idle'))",

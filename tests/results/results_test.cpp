@@ -406,6 +406,40 @@ TEST(Summary, OfPointsThatBreakAConstraintNothingIsSaid) {
               HasSubstr("This is the reference point itself. No other point holds the constraints."));
 }
 
+// By its mean 1 GHz is 11 % slower, and its interval reaches below 10 %; or 9 %, and reaches beyond. It takes more energy, or less.
+TEST(Summary, WhatOnlyAnEstimateSaysOfALimitIsToldSo) {
+  auto constrained = experiment(6);
+  ConstraintSpec slowdown;
+  slowdown.name = "slowdown";
+  slowdown.limit = 0.1;
+  constrained.objective.constraints = {slowdown};
+  const auto night = [&](double seconds, double joules) {
+    std::vector<TrialRow> trials;
+    for (const int block : {1, 2, 3}) {
+      trials.push_back(row("1 GHz", 1, block, joules, seconds + 0.03 * (block - 2)));
+      trials.push_back(row("3 GHz", 3, block, 60, 1));
+      trials.back().is_reference = true;
+    }
+    return trials;
+  };
+  EXPECT_THAT(
+      answer_sentences(summarise(constrained, night(1.11, 70))).at(0),
+      HasSubstr("This is the reference point itself. No other point is known to hold the constraints."));
+  EXPECT_THAT(answer_sentences(summarise(constrained, night(1.5, 70))).at(0),
+              HasSubstr("This is the reference point itself. No other point holds the constraints."));
+  EXPECT_THAT(further_sentences(summarise(experiment(6), night(1.09, 40))),
+              testing::Contains(testing::AllOf(
+                  testing::StartsWith("w: least energy within a slowdown of 0 %: cpu.frequency = 3 GHz; 10 "
+                                      "%: cpu.frequency = 1 GHz (saves 33.3 % ["),
+                  testing::EndsWith("; its slowdown is within that by the estimate alone: cpu.frequency = 1 "
+                                    "GHz (95 % interval up to 16.7 %)"))));
+  EXPECT_THAT(
+      further_sentences(summarise(experiment(6), night(1.09, 40))),
+      testing::Contains(
+          "w: least energy-delay product at cpu.frequency = 1 GHz, least energy-delay-squared product at "
+          "cpu.frequency = 1 GHz, by the means alone"));
+}
+
 TEST(Summary, ATieGoesToTheFaster) {
   const auto summary = summarise(experiment(2), {row("1 GHz", 1, 1, 50, 2), row("2 GHz", 2, 1, 50, 1)});
   EXPECT_EQ(summary.scenarios.at(0).points[*summary.scenarios[0].best].point, "w cpu.frequency=2 GHz");
