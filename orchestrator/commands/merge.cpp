@@ -84,12 +84,11 @@ void refuse_shared_trials(std::vector<Store>& results, const std::vector<Named>&
     for (std::size_t k = 0; k < i; ++k) {
       const auto shared = trial_in_both(trials[k], trials[i]);
       if (!shared) continue;
-      throw Error(
-          ExitCode::bad_experiment,
-          fmt::format(
-              "{} and {} have trials in common (the first is {}): they are one night, or one holds the other",
-              files[k].file, files[i].file, printable(*shared)),
-          "name each night once, the whole of it; nothing was written");
+      throw Error(ExitCode::bad_experiment,
+                  fmt::format("{} and {} have trials in common (the first is {}): they are one night, one "
+                              "holds the other, or both went on from a copy",
+                              files[k].file, files[i].file, printable(*shared)),
+                  "name each night once, the whole of it; nothing was written");
     }
   }
 }

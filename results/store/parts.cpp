@@ -583,12 +583,12 @@ struct PartTaker::Impl {
     return taken;
   }
 
-  // A file that one machine made, whatever it is called.
+  // A file that one machine made, whatever it is called: by the session that ran its first trial, since a file may be copied before that and both go on.
   static std::string identity_of(Database& from) {
     Statement s = from.prepare(
-        "SELECT e.created_at || ' ' || coalesce((SELECT boot_id || ' ' || pid FROM session ORDER BY id LIMIT "
-        "1), '') "
-        "FROM experiment e");
+        "SELECT e.created_at || ' ' || coalesce((SELECT boot_id || ' ' || pid FROM session WHERE id IN "
+        "(SELECT "
+        "session_id FROM trial) ORDER BY id LIMIT 1), '') FROM experiment e");
     s.step();
     return s.text(0);
   }

@@ -564,6 +564,25 @@ settle: 0 s
         times = {name: sorted(float(row["time_s"]) for row in csv.DictReader(io.StringIO(self.call("export", f"{name}.sqlite").stdout))) for name in ("a", "b", "all")}
         self.assertEqual(sorted(times["a"] + times["b"]), times["all"])
 
+    def test_two_that_went_on_from_one_file_without_a_trial(self):
+        """Begun, ended by Ctrl-C in its first trial, copied, and both run to the end: two nights, whose sum is told."""
+        gate = self.NIGHT.replace('command: [sleep, "0.0{n}"]', 'shell: "touch at-work; until [ -e go ]; do sleep 0.01; done; sleep 0.0{n}"')
+        self.assertNotEqual(gate, self.NIGHT)
+        (self.folder / "gate.yaml").write_text(gate)
+        run = subprocess.Popen([testbed.BIN / "dvfs-plan", "gate.yaml", "-o", "one.sqlite", "--no-html", "--quiet"], cwd=self.folder, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 30
+        while not (self.folder / "at-work").exists():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(), 130)
+        shutil.copy(self.folder / "one.sqlite", self.folder / "other.sqlite")
+        (self.folder / "go").touch()
+        for name in ("one", "other"):
+            self.assertEqual(self.call("gate.yaml", "-o", f"{name}.sqlite", "--no-html", "--quiet").returncode, 0)
+        merged = self.call("merge", "left=one.sqlite", "right=other.sqlite", "-o", "both.sqlite")
+        self.assertEqual((merged.returncode, merged.stdout, merged.stderr), (0, "12 of 12 trials of 2 results are in both.sqlite\n", ""))
+
     def test_what_is_asked_is_asked_of_all_trials(self):
         """A file that minimises something else has other numbers in its trials: the first one's question counts."""
         (self.folder / "meter").write_text("#!/bin/sh\nwhile :; do i=$((i + 1)); echo \"power 10.$((i % 3)) W\"; sleep 0.005; done\n")
@@ -634,7 +653,7 @@ settle: 0 s
         self.assertEqual((result.returncode, result.stderr), (2, f"error: b.sqlite: its machine is called '{host}', as that of a file before it\n  hint: give each a name:  "
                          "dvfs-plan merge left=a.sqlite right=b.sqlite -o all.sqlite; nights of one machine are compared, not merged\n"))
         result = self.call("merge", "left=a.sqlite", "right=a.sqlite", "-o", "all.sqlite")
-        self.assertRegex(result.stderr, r"^error: a\.sqlite and a\.sqlite have trials in common \(the first is .*\): they are one night, or one holds the other\n"
+        self.assertRegex(result.stderr, r"^error: a\.sqlite and a\.sqlite have trials in common \(the first is .*\): they are one night, one holds the other, or both went on from a copy\n"
                          r"  hint: name each night once, the whole of it; nothing was written\n$")
         self.assertEqual(result.returncode, 2)
         (self.folder / "night.yaml").write_text(self.NIGHT.replace("[3, 6]", "[3, 9]"))
