@@ -212,6 +212,36 @@ class Elsewhere(Whole):
         restored = subprocess.run(self.as_user("one", str(PROGRAM), "restore"), cwd="/", env=home, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         self.assertEqual((restored.returncode, (theirs / "knob").read_text().strip()), (0, "3"), restored.stderr)
 
+    @unittest.skipUnless(os.environ.get("DVFS_PLAN_APART"), "the folder of root's own records has to be of nobody else (tests/system/apart)")
+    def test_what_root_left_under_a_state_folder_that_he_named_is_put_back_by_whoever_comes_next(self):
+        """Without the option, and with another folder; `restore` of a folder that is named looks there alone."""
+        (self.folder / "exp/work.py").write_text("import time\ntime.sleep(60)\n")
+        named = self.folder / "named"
+        for later in (["restore"], ["restore", "--state-folder", str(self.folder / "third")], ["night.yaml", "--no-html", "--fresh", "--state-folder", str(self.folder / "third")]):
+            with self.subTest(later=later):
+                run = subprocess.Popen([PROGRAM, "night.yaml", "--no-html", "--fresh", "--state-folder", "../named/"], cwd=self.folder / "exp", env=self.environment(),
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                self.addCleanup(lambda run=run: run.poll() is None and run.kill())
+                deadline = time.monotonic() + 60
+                while self.knob("exp") == "3" or not (named / "journal").exists():
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.05)
+                guardian = subprocess.run(["pgrep", "-P", str(run.pid), "dvfs-guardian"], capture_output=True, text=True).stdout.split()
+                for pid in (*guardian, str(run.pid)):
+                    subprocess.run(["kill", "-KILL", pid])
+                run.wait()
+                if later[0] == "night.yaml":
+                    (self.folder / "exp/work.py").write_text(WORK)
+                came = subprocess.run([PROGRAM, *later], cwd=self.folder / "exp", env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+                self.assertEqual(came.returncode, 0, came.stderr)
+                looks_there_alone = later[:2] == ["restore", "--state-folder"]
+                self.assertEqual((named / "journal").exists(), looks_there_alone)
+                if looks_there_alone:
+                    self.assertEqual(came.stdout, f"there is nothing to restore: no sweep left a journal in {self.folder}/third\n")
+                    continue
+                self.assertEqual(self.knob("exp"), "3")
+                self.assertIn(f"note: they were on record in {named}, not in this session's own state folder\n", came.stdout + came.stderr)
+
     def test_a_copy_in_a_logins_memory_is_not_believed_when_another_session_has_put_back(self):
         """A run and its guardian killed in a login session; put back by cron, which has no $XDG_RUNTIME_DIR: what the owner sets then is his, wherever `restore` is called."""
         login = {"XDG_RUNTIME_DIR": str(self.folder / "home/run")}
