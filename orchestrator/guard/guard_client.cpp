@@ -457,8 +457,12 @@ void GuardClient::arm_ours(const std::vector<SavedSetting>& settings) {
 
 void GuardClient::arm_again() {
   // The machine's guardian and root have theirs where all of root's are found.
-  if (door_ != GuardDoor::machine && ::geteuid() != 0 && wish_.sysfs_root.empty())
-    wish_.state_folder.empty() ? sign_state_folder() : note_state_folder(wish_.state_folder);
+  if (door_ != GuardDoor::machine && ::geteuid() != 0 && wish_.sysfs_root.empty()) {
+    if (wish_.state_folder.empty())
+      sign_state_folder();
+    else
+      note_state_folder(wish_.state_folder);
+  }
   Message request{"arm", {}};
   for (const SavedSetting& setting : settings_)
     request.fields.insert(request.fields.end(),
