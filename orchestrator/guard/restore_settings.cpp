@@ -173,7 +173,7 @@ class Restorer {
   // before, or a program was killed half way.
   bool may_be_of_another(const std::string& path, Setting& where) {
     if (!known_.files_too || !where.shows_changes() || where.is_cooled()) return false;
-    return !came_along(path) || !known_.knows(path) ||
+    return !known_.knows(path) || !came_along(path) ||
            std::none_of(known_.applied->begin(), known_.applied->end(),
                         [&](const auto& one) { return known_.knows(one.first); });
   }

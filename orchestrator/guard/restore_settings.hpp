@@ -27,7 +27,7 @@ struct KnownApplied {
   // Paths whose reader has not shown what was set there last: that it says what was there before is no proof. nullptr: none.
   const std::set<std::string>* unshown = nullptr;
   // `applied` says of attribute files too what was set: so does the record on disk. One that is not there was never set by the run, or is back
-  // since an earlier putting back, which failed elsewhere.
+  // since an earlier putting back, which failed elsewhere. Where nothing is on record what is overwritten is told of files too.
   bool files_too = false;
   bool knows(const std::string& path) const {
     return applied != nullptr && (unsettled == nullptr || !unsettled->contains(path));

@@ -217,11 +217,11 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   std::set<std::string> unshown;
   if (ours) {
     known = {&ours->applied, &ours->unsettled, note_back};
-    known.files_too = true;
     unshown = ours->unshown;
   }
   if (!rebooted) unshown.merge(may_be_held_by_daemons(settings, access, ours ? &ours->applied : nullptr));
   known.unshown = &unshown;
+  known.files_too = !rebooted;
   RestoreOutcome outcome = restore_settings(settings, access, known);
   if (ours) tell_what_was_overwritten(*ours, outcome);
   if (!outcome.complete()) on_disk.note_failures(folder, journal->run, outcome);

@@ -303,11 +303,11 @@ class Attacks(unittest.TestCase):
         self.assertFalse((STATE / "journal").exists())
 
     def test_a_full_disk_sets_nothing(self):
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,mode=0700", "none", STATE], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k,mode=0700", "none", STATE], check=True)
         try:
             client = self.session()
             with contextlib.suppress(OSError):
-                (STATE / "filler").write_bytes(b"x" * 8192)
+                (STATE / "filler").write_bytes(b"x" * 16384)
             said = client.ask("arm", "sysfs.x", MTU, "")
             self.assertEqual(said, ["refused", "3", "write /var/lib/dvfs-plan/journal: No space left on device", "without a journal nothing is set; free some space"])
             self.assertEqual(client.ask("set", MTU, "1400")[1], f"{MTU} is none of the settings that were saved")

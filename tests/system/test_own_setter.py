@@ -932,6 +932,7 @@ time.sleep(1000)
         mtu = pathlib.Path("/sys/class/net/lo/mtu")
         was = mtu.read_text()
         self.addCleanup(mtu.write_text, was)
+        self.write("tool", TOOL.replace("sleep 20", "{ touch machine/at-work; sleep 20; }")).chmod(0o755)
         for dies in ("put back", "not set yet"):
             with self.subTest(dies):
                 for name in ("ran-at", "machine/deaf"):
@@ -941,7 +942,7 @@ time.sleep(1000)
                 if dies == "not set yet":
                     (self.folder / "machine/slow").touch()
                 run = self.start()
-                self.wait_for((self.folder / "ran-at").exists if dies == "put back" else lambda: (self.folder / "state/journal").exists())
+                self.wait_for((self.folder / ("ran-at" if dies == "put back" else "machine/at-work")).exists)
                 (self.folder / "machine/deaf").touch()
                 self.kill_both(run)
                 (self.folder / "machine/slow").unlink(missing_ok=True)
