@@ -14,6 +14,7 @@
 #include "orchestrator/commands/setting_form.hpp"
 #include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "orchestrator/settings/attribute_setting.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
 
 namespace dvfs_plan {
@@ -30,13 +31,36 @@ std::string forms_text() {
   return join(texts, ", ");
 }
 
-// What stands where it will write, in the order in which it is put back.
+// The kernel sets these anew, or forgets them, as another governor is chosen.
+bool goes_with_a_governor(const std::string& path) {
+  return is_governor_tunable(path) || path.ends_with("/scaling_setspeed") ||
+         path.ends_with("/energy_performance_preference");
+}
+
+// What is to be set of a processor that goes offline is set before: then there is nothing to write to.
+void set_before_it_goes_offline(std::vector<AxisRequest>& requests) {
+  std::stable_partition(requests.begin(), requests.end(), [](const AxisRequest& one) {
+    const std::string &path = one.request.path, &text = one.request.text;
+    return !((path.ends_with("/smt/control") && text != "on") || (path.ends_with("/online") && text == "0"));
+  });
+}
+
+// What stands where it will write, and what that takes along, in the order in which it is put back.
 std::vector<SavedSetting> now_at(const std::vector<AxisRequest>& requests,
                                  const std::vector<KnobFinding>& knobs) {
   std::set<std::string> written;
   for (const AxisRequest& one : requests) written.insert(one.request.path);
+  const auto writes = [&](std::string_view file) {
+    return std::any_of(written.begin(), written.end(),
+                       [&](const std::string& path) { return path.ends_with(file); });
+  };
+  // All that is set of a processor goes as it goes offline.
+  const bool with_all = writes("/smt/control") || writes("/online"),
+             with_governors = writes("/scaling_governor");
   std::vector<SavedSetting> now = settings_of(knobs);
-  std::erase_if(now, [&](const SavedSetting& one) { return !written.contains(one.path); });
+  std::erase_if(now, [&](const SavedSetting& one) {
+    return !with_all && !written.contains(one.path) && !(with_governors && goes_with_a_governor(one.path));
+  });
   return now;
 }
 
@@ -110,6 +134,7 @@ int setting_command(const SettingOptions& options) {
     std::map<std::string, std::vector<AxisValue>> values;
     for (const KnobFinding& knob : found.knobs()) values[knob.axis] = {found.value_of(knob)};
     request.requests = requests_of(found.knobs(), values);
+    set_before_it_goes_offline(request.requests);
     request.now = now_at(request.requests, found.knobs());
     request.access = &access;
     request.sysfs = &sysfs;

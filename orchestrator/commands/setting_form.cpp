@@ -52,10 +52,21 @@ std::vector<std::string> of_the_command(const FormRequest& request) {
   return lines;
 }
 
-std::string command_as_root(const FormRequest& request, const std::string& path, const std::string& text) {
-  std::string command = request.access->at(path).command(text);
+namespace {
+
+std::string without_sudo(std::string command) {
   for (std::size_t at = 0; (at = command.find("sudo ", at)) != std::string::npos;) command.erase(at, 5);
   return command;
+}
+
+}  // namespace
+
+std::string command_as_root(const FormRequest& request, const std::string& path, const std::string& text) {
+  return without_sudo(request.access->at(path).command(text));
+}
+
+std::string back_as_root(const FormRequest& request, const SavedSetting& now) {
+  return without_sudo(request.access->at(now.path).put_back_command(now.value));
 }
 
 }  // namespace dvfs_plan

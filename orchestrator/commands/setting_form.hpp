@@ -42,7 +42,8 @@ std::string as_comment(const std::vector<std::string>& lines, std::string_view s
 // Parameters of the workload and the CPUs it gets: nothing of the machine's, and said in the comment.
 std::vector<std::string> of_the_command(const FormRequest& request);
 
-// The shell command that puts the text there, as root gives it: without sudo.
+// The shell command that puts the text there, as root gives it: without sudo. And the one that puts back what stands there now.
 std::string command_as_root(const FormRequest& request, const std::string& path, const std::string& text);
+std::string back_as_root(const FormRequest& request, const SavedSetting& now);
 
 }  // namespace dvfs_plan

@@ -14,13 +14,13 @@ std::string as_script(const FormRequest& request) {
   std::string text =
       "#!/bin/sh\n" + as_comment(request.comment) + as_comment(of_the_command(request)) +
       "# As root: sh THIS sets it; sh THIS back puts back what stood here when this was written.\n"
-      "set -e\nif [ \"${1:-set}\" = set ]; then\n";
+      "if [ \"${1:-set}\" = set ]; then\n    set -e\n";
   for (const AxisRequest& one : request.requests)
     text += "    " + command_as_root(request, one.request.path, one.request.text) + '\n';
-  text += "elif [ \"$1\" = back ]; then\n";
-  for (const SavedSetting& one : request.now)
-    text += "    " + command_as_root(request, one.path, one.value) + '\n';
-  return text + "else\n    echo \"$0: set or back\" >&2; exit 2\nfi\n";
+  // One that cannot be put back keeps no other from it.
+  text += "elif [ \"$1\" = back ]; then\n    failed=\n";
+  for (const SavedSetting& one : request.now) text += "    " + back_as_root(request, one) + " || failed=1\n";
+  return text + "    [ -z \"$failed\" ]\nelse\n    echo \"$0: set or back\" >&2; exit 2\nfi\n";
 }
 
 // A word of a command line in a unit (systemd.service(5), "Command lines"; systemd.unit(5), "Specifiers").
@@ -51,7 +51,7 @@ std::string as_unit(const FormRequest& request) {
     text += "ExecStart=/bin/sh -c " +
             unit_word(command_as_root(request, one.request.path, one.request.text)) + '\n';
   for (const SavedSetting& one : request.now)
-    text += "ExecStop=/bin/sh -c " + unit_word(command_as_root(request, one.path, one.value)) + '\n';
+    text += "ExecStop=-/bin/sh -c " + unit_word(back_as_root(request, one)) + '\n';
   return text + "\n[Install]\nWantedBy=multi-user.target\n";
 }
 

@@ -960,6 +960,27 @@ time.sleep(1000)
                                  r"note: /sys/\S*/mtu read '1234' before it was put back: that the run had set this is not on record; if somebody else did, it is to be set again\n")
                 mtu.write_text(was)
 
+    def test_as_a_script_it_is_put_back_by_its_own_way(self):
+        """`restore`, where there is one; and what cannot be put back keeps no other from it."""
+        self.write("tool2", TOOL.replace("/cap", "/two").replace("/stuck", "/stuck2")).chmod(0o755)
+        two = self.folder / "machine/two"
+        two.write_text("9.000\n")
+        self.experiment(changed=("axes: {set.cap: [100, 120]}", "axes: {set.cap: [100], set.two: [5]}"),
+                        more="    restore: [./tool, reset, '{value}']\n  two: {command: [./tool2, set, '{value}'], read: [./tool2, get], values: [5, 9]}\n")
+        self.assertEqual(self.call("own.yaml", "--no-html").returncode, 0)
+        (self.folder / "machine/was").unlink()
+        for fails in (False, True):
+            with self.subTest(fails=fails):
+                (self.folder / "script").write_text(self.call("setting", "own.sqlite", "--as", "sysfs").stdout)
+                self.assertEqual(subprocess.run(["sh", "script"], cwd=self.folder).returncode, 0)
+                self.assertEqual((self.cap.read_text(), two.read_text()), ("100.000\n", "5.000\n"))
+                reset = self.folder / "tool"
+                if fails:
+                    reset.write_text(TOOL.replace("reset)", "reset) exit 1;"))
+                back = subprocess.run(["sh", "script", "back"], cwd=self.folder)
+                self.assertEqual((back.returncode, self.cap.read_text(), two.read_text()), (1, "100.000\n", "9.000\n") if fails else (0, "140.000\n", "9.000\n"))
+                self.assertEqual((self.folder / "machine/was").read_text(), "140.000\n")
+
     def test_what_a_killed_restore_overwrote_is_told_by_the_one_that_ends(self):
         """Killed while a slow setter puts its own back; meanwhile the owner sets the other, which is back. That setter may have changed it by the way: it is put
         back again, and he is told, also where whoever did so was killed before he could say it."""

@@ -17,6 +17,13 @@ axes:  # what is swept
 repeat: 3
 reference: {cpu.frequency: 3 GHz}
 """
+# What its owner has under a governor goes as another is chosen.
+GOVERNORS = """name: governors
+conditions: {foreign load: off, warm up: 0, idle: none}
+workloads: [{name: mixed, command: [dvfs-mixed, "0.1", "0.1"]}]
+axes: {cpu.governor: [powersave, performance]}
+repeat: 2
+"""
 # What systemd would run, by the shell: none of its words has what the two quote otherwise.
 JOB = f"""
 p=/sys/devices/system/cpu/cpufreq
@@ -37,12 +44,29 @@ sh sysfs.txt >/dev/null && {LIMITS} >sysfs.read.txt
 sh sysfs.txt back >/dev/null; {STATE} >sysfs.back.txt; sh sysfs.txt nonsense 2>nonsense.txt; echo $? >>nonsense.txt
 machine; sh cpupower.txt >cpupower.said.txt 2>&1; {LIMITS} >cpupower.read.txt
 machine; sed -n 's/^ExecStart=//p' systemd.txt >start.sh; sh start.sh >/dev/null; {LIMITS} >systemd.read.txt
-sed -n 's/^ExecStop=//p' systemd.txt >stop.sh; sh stop.sh >/dev/null; {STATE} >systemd.back.txt
+sed -n 's/^ExecStop=-//p' systemd.txt >stop.sh; sh stop.sh >/dev/null; {STATE} >systemd.back.txt
 machine; sed -n 's/^\\(\\/sys[^=]*\\)=\\(.*\\)/echo \\2 >\\1/p' tuned.txt >tuned.sh; sh tuned.sh; {LIMITS} >tuned.read.txt
 machine; cp yaml.txt narrow.yaml; dvfs-plan check narrow.yaml >check.txt 2>&1; echo $? >check.code.txt
 dvfs-plan setting night.sqlite --slowdown 0% --as cpupower >fast.txt
 dvfs-plan init -- dvfs-mixed 0.25 0.1 >init.txt && dvfs-plan check dvfs-mixed.yaml >init.check.txt 2>&1; echo $? >init.code.txt
 cp dvfs-mixed.yaml init.yaml.txt
+# Under a governor with settings of its own, and under one whose speed the owner set.
+dvfs-plan /governors.yaml --quiet --no-html >governors.report.txt 2>&1
+of_governors() {{ {STATE}; cat $p/policy*/scaling_setspeed; grep -r . $p/schedutil $p/ondemand 2>/dev/null; true; }}
+for governor in schedutil ondemand userspace; do
+    as_left() {{ for i in 0 1; do echo $governor >$p/policy$i/scaling_governor; done
+        case $governor in
+            schedutil) echo 500 >$p/schedutil/rate_limit_us;;
+            ondemand) echo 60 >$p/ondemand/up_threshold;;
+            userspace) for i in 0 1; do echo 2200000 >$p/policy$i/scaling_setspeed; done;;
+        esac; }}
+    as_left; of_governors >$governor.before.txt
+    dvfs-plan setting governors.sqlite --as sysfs >governor.sh; sh governor.sh >/dev/null
+    of_governors >$governor.set.txt; sh governor.sh back >/dev/null; of_governors >$governor.sysfs.txt
+    as_left; dvfs-plan setting governors.sqlite --as systemd >governor.service
+    sed -n 's/^ExecStart=//p' governor.service >start.sh; sh start.sh >/dev/null
+    sed -n 's/^ExecStop=-//p' governor.service >stop.sh; sh stop.sh >/dev/null; of_governors >$governor.systemd.txt
+done
 # A machine that has none of it.
 dvfs-plan setting night.sqlite --as sysfs --sysfs-root /nowhere >other.txt 2>other.err.txt; echo $? >other.code.txt
 """
@@ -52,7 +76,7 @@ class Setting(testbed.TestbedCase):
     @testbed.on_a_busy_host
     def test_each_form_is_applied_and_read_back(self):
         cpupower = pathlib.Path("/usr/bin/cpupower")
-        code, console = self.testbed.run(JOB, {"night.yaml": EXPERIMENT, "bin/cpupower": cpupower, "bin/sudo": '#!/bin/sh\nexec "$@"\n'})
+        code, console = self.testbed.run(JOB, {"night.yaml": EXPERIMENT, "governors.yaml": GOVERNORS, "bin/cpupower": cpupower, "bin/sudo": '#!/bin/sh\nexec "$@"\n'})
         self.assertEqual(code, 0, console)
         out = self.testbed.fetch()
 
@@ -71,6 +95,13 @@ class Setting(testbed.TestbedCase):
             self.assertEqual(text("sysfs.back"), text("before"))
             self.assertEqual(text("nonsense"), "sysfs.txt: set or back\n2\n")
             self.assertEqual(text("systemd.back"), text("before"))
+        for governor in ("schedutil", "ondemand", "userspace"):
+            with self.subTest("what goes with a governor comes back", governor=governor):
+                before = text(f"{governor}.before")
+                self.assertRegex(before, {"schedutil": "rate_limit_us:500\n", "ondemand": "up_threshold:60\n", "userspace": "2200000\n2200000\n"}[governor])
+                self.assertNotEqual(text(f"{governor}.set"), before)
+                for form in ("sysfs", "systemd"):
+                    self.assertEqual(text(f"{governor}.{form}"), before)
         with self.subTest("the least energy within a slowdown"):
             self.assertIn("\ncpupower -c 0-1 frequency-set -d 3000000kHz -u 3000000kHz\n", text("fast"))
         with self.subTest("for a job of Slurm"):
