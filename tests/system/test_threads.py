@@ -40,6 +40,13 @@ dvfs-plan night.yaml --no-html >report.txt 2>log.txt; echo "ended: $?"; cat log.
 echo "behind: $({STATE})"
 dvfs-plan alone.yaml --no-html >/dev/null 2>log.txt; echo "ended alone: $?"; cat log.txt
 echo "behind alone: $({STATE})"
+# As a script: the limits of what goes offline are set before, and come back with it.
+sed 's/cpu.smt: .*]}}/cpu.smt: [off], cpu.frequency: [1.8 GHz]}}/; s/name: night/name: off/; s/repeat: 3/repeat: 1/' night.yaml >off.yaml
+dvfs-plan off.yaml --no-html >/dev/null 2>&1
+dvfs-plan setting off.sqlite --as sysfs >script.sh
+sh script.sh >/dev/null; echo "script set: $? $(cat /sys/devices/system/cpu/smt/control /sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq | tr '\\n' ' ')"
+sh script.sh back >/dev/null; echo "script put back: $?"
+echo "behind the script: $({STATE})"
 dvfs-plan alone.yaml --fresh --no-html >/dev/null 2>&1 &
 run=$!
 until [ "$(cat /sys/devices/system/cpu/smt/control)" = off ]; do :; done
@@ -66,8 +73,9 @@ done
         self.assertIn("  + cpu.smt: off, on\n", console)
         self.assertIn("ended: 0\n", console)
         self.assertIn("ended alone: 0\n", console)
-        states = {line.split(": ")[0]: line.split(": ")[1].strip() for line in console.splitlines() if line.split(": ")[0] in ("before", "behind", "behind alone", "after both alone", "after run", "after both")}
-        self.assertEqual(len(states), 6, console)
+        states = {line.split(": ")[0]: line.split(": ")[1].strip() for line in console.splitlines() if line.split(": ")[0] in ("before", "behind", "behind alone", "behind the script", "after both alone", "after run", "after both")}
+        self.assertIn("script set: 0 off 1800000 \nscript put back: 0\n", console)
+        self.assertEqual(len(states), 7, console)
         self.assertIn("on 0-1 ", states["before"] + " ", console)
         for when, state in states.items():
             self.assertEqual(state, states["before"], when + "\n" + console)
