@@ -77,6 +77,13 @@ void check_constraints(PointSummary& point, const std::vector<ConstraintSpec>& c
                                   point.counted, point.point);
       value.reset();
     }
+    if (value && !is_measured(constraint.name) && point.untold > 0) {
+      check.why_not = fmt::format(
+          "{} of the {} trials of {} are left out for want of what they were to tell (no_metric), and may be "
+          "those that break it",
+          point.untold, point.untold + point.counted, point.point);
+      value.reset();
+    }
     if (value && !as_bounded(constraint, value->value, unit)) {
       check.why_not = why_not_comparable(constraint, unit);
       value.reset();

@@ -165,6 +165,17 @@ std::optional<double> sensor_share(const TrialRow& trial) {
   return *trial.energy_half_width_j / *trial.energy_j;
 }
 
+int untold(const std::vector<const TrialRow*>& trials) {
+  std::set<std::pair<int, TrialRole>> without, with;
+  for (const TrialRow* trial : trials) {
+    if (trial->role == TrialRole::warm_up) continue;
+    if (trial->counts() || trial->censored()) with.emplace(trial->block, trial->role);
+    if (trial->verdict == "no_metric") without.emplace(trial->block, trial->role);
+  }
+  return static_cast<int>(
+      std::count_if(without.begin(), without.end(), [&](const auto& one) { return !with.contains(one); }));
+}
+
 }  // namespace
 
 void set_means(PointSummary& point, const TrialsOfPoint& of) {
@@ -172,6 +183,7 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
   std::vector<std::string> keys;
   // Of trials that did not reach the target; and of what the sensors alone may make of any trial's energy, shares.
   std::vector<double> bounds, sensor_shares;
+  point.untold = untold(of.trials);
   for (const TrialRow* trial : of.trials) {
     if (trial->role == TrialRole::warm_up) continue;
     ++point.trials;
@@ -228,11 +240,13 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
   point.edp = edp.estimate(of);
   point.ed2p = ed2p.estimate(of);
   describe(point, of);
-  if (point.censored > 0) {
+  point.of_the_lucky = point.censored > 0 || (of.to_target && point.untold > 0);
+  if (point.of_the_lucky) {
     bounds.insert(bounds.end(), objective.values.begin(), objective.values.end());
     const bool by_sensors = of.objective.minimise != Objective::time && !sensor_shares.empty();
     if (by_sensors) point.bound_sensor_share = average_of(sensor_shares);
-    if (!bounds.empty()) point.more_than = average_of(bounds) * std::max(0.0, 1 - point.bound_sensor_share);
+    if (!bounds.empty() && point.censored > 0)
+      point.more_than = average_of(bounds) * std::max(0.0, 1 - point.bound_sensor_share);
     // The mean of those that did reach it is of the lucky ones.
     for (auto quantity :
          {&PointSummary::objective, &PointSummary::work_energy, &PointSummary::work_time,

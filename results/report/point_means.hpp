@@ -14,6 +14,7 @@ struct TrialsOfPoint {
   const ObjectiveSpec& objective;  // of the workload
   bool blocks_differ;              // they are repetitions, and no rounds of a search
   bool several_machines;           // count in the scenario
+  bool to_target;                  // energy or time until a metric is there
 };
 // Its counts, estimates, metrics, instances, boards and outliers; nothing that takes another point.
 void set_means(PointSummary& point, const TrialsOfPoint& of);

@@ -445,9 +445,13 @@ std::string unfinished_text(const PointSummary& point) {
     causes_of_it[verdict] = found->second;
   }
   if (failed == 0) return {};
-  return fmt::format("{} of its {} did not finish {} work ({}) and {} in no mean{}", failed,
-                     counted(point.trials, "trial"), failed == 1 ? "its" : "their", causes(causes_of_it),
-                     failed == 1 ? "is" : "are",
+  const auto untold = causes_of_it.find("no_metric");
+  const int not_finished = failed - (untold == causes_of_it.end() ? 0 : untold->second);
+  std::vector<std::string> how;
+  if (not_finished > 0) how.push_back(fmt::format("did not finish {} work", failed == 1 ? "its" : "their"));
+  if (not_finished < failed) how.emplace_back("did not tell what was asked for");
+  return fmt::format("{} of its {} {} ({}) and {} in no mean{}", failed, counted(point.trials, "trial"),
+                     join(how, " or "), causes(causes_of_it), failed == 1 ? "is" : "are",
                      point.counted > 0 ? ": what is said of it is of those that did" : "");
 }
 

@@ -123,7 +123,8 @@ class Scenario {
 
   void count(std::size_t i) {
     PointSummary& point = result_.points[i];
-    set_means(point, {trials_of_[i], unequal_, objective_spec_, !result_.search, several_nodes()});
+    set_means(point, {trials_of_[i], unequal_, objective_spec_, !result_.search, several_nodes(),
+                      !result_.target.empty()});
     result_.trials += point.trials;
     result_.counted += point.counted;
     for (const auto& [verdict, trials] : point.not_counted) result_.not_counted[verdict] += trials;
@@ -163,7 +164,7 @@ class Scenario {
     std::vector<GroupedValue> energy, time, objective, fresh;
     std::map<int, std::set<int>> where;  // of each point, the blocks with an objective
     for (const TrialRow* trial : trials_) {
-      if (!trial->counts() || result_.points[static_cast<std::size_t>(index_of(*trial))].censored > 0)
+      if (!trial->counts() || result_.points[static_cast<std::size_t>(index_of(*trial))].of_the_lucky)
         continue;
       const auto add = [&](std::vector<GroupedValue>& into, const std::optional<double>& value) {
         if (value && *value > 0) into.push_back({index_of(*trial), node_of(*trial), trial->block, *value});

@@ -90,6 +90,11 @@ struct PointSummary {
   std::optional<double> gain_of_means = {};
   bool means_told_apart = false;           // these two means by their own intervals
   std::map<std::string, int> not_counted;  // verdict -> trials
+  // Of those that ran to their end the ones left out since they did not tell, or not so that it can be read, what was asked of them (no_metric), and
+  // that were not run again: those that told it may be the better ones.
+  int untold = 0;
+  bool of_the_lucky =
+      false;  // some of its trials did not reach the target, or may not have: those that did have no mean
   std::map<std::string, DeliveredInstead>
       delivered_instead;                                 // by axis; only where something else was delivered
   std::optional<double> power_cap_share, power_limit_w;  // means over the counted trials
