@@ -180,9 +180,14 @@ void remove_journal(StateFolder& folder) {
   remove_applied_record(folder);
 }
 
-void set_journal_aside(StateFolder& folder) {
-  if (const auto text = folder.read(file_name)) folder.write_durably(aside_name, *text);
+std::string set_journal_aside(StateFolder& folder) {
+  std::string name = aside_name;
+  const auto text = folder.read(file_name);
+  for (int further = 2; text && folder.read(name).value_or(*text) != *text; ++further)
+    name = fmt::format("{}-{}", aside_name, further);
+  if (text) folder.write_durably(name, *text);
   remove_journal(folder);
+  return name;
 }
 
 }  // namespace dvfs_plan

@@ -60,7 +60,7 @@ void write_journal(StateFolder& folder, const Journal& journal);
 // that cannot be understood, and no better copy.
 std::optional<Journal> read_journal(const StateFolder& folder);
 void remove_journal(StateFolder& folder);
-// Gives it up: it is kept under another name.
-void set_journal_aside(StateFolder& folder);
+// Gives it up: it is kept under another name, which is none that was given up before. Returns that.
+std::string set_journal_aside(StateFolder& folder);
 
 }  // namespace dvfs_plan

@@ -163,10 +163,10 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
     journal = read_journal(folder);
   } catch (const Error& unreadable) {
     if (!discard && !goes_on) throw;
-    set_journal_aside(folder);
+    const std::string kept = set_journal_aside(folder);
     if (goes_on) return std::nullopt;
     RestoreOutcome outcome;
-    outcome.notes.push_back(fmt::format("{}; it is kept as journal.discarded", unreadable.what()));
+    outcome.notes.push_back(fmt::format("{}; it is kept as {}", unreadable.what(), kept));
     if (record) remove_session_record(folder);
     return outcome;
   }
@@ -236,15 +236,14 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   }
   if (!alone) outcome.notes.emplace_back(does_not_end);
   if (!outcome.complete() && discard) {
-    set_journal_aside(folder);
+    const std::string kept = set_journal_aside(folder);
     for (const auto& failure : outcome.failures) {
       RestoreOutcome one;
       one.failures = {failure};
       outcome.notes.push_back(fmt::format("given up: {}; this puts it back:  {}", failure_text(failure),
                                           join(restore_commands(one), " && ")));
     }
-    outcome.notes.push_back(
-        fmt::format("what was to be put back is kept in {}/journal.discarded", folder.path()));
+    outcome.notes.push_back(fmt::format("what was to be put back is kept in {}/{}", folder.path(), kept));
     outcome.failures.clear();
     remove_session_record(folder);
     return outcome;

@@ -536,6 +536,17 @@ TEST(GuardClient, WhatWentWithAReboot) {
   GuardClient gives_up(giving_up);
   EXPECT_FALSE(StateFolder(folder / "state").read("journal"));
   EXPECT_TRUE(StateFolder(folder / "state").read("journal.discarded"));
+  // What is given up later is kept beside it.
+  StateFolder state(folder / "state");
+  for (const char* later : {"second", "second", "third"}) {
+    Journal journal;
+    journal.experiment = later;
+    write_journal(state, journal);
+    set_journal_aside(state);
+  }
+  EXPECT_THAT(*state.read("journal.discarded-2"), HasSubstr("second"));
+  EXPECT_THAT(*state.read("journal.discarded-3"), HasSubstr("third"));
+  EXPECT_FALSE(state.read("journal.discarded-4"));
 }
 
 TEST(GuardClient, ASecondSweepIsRefusedWithTheHolder) {

@@ -208,6 +208,57 @@ TEST(Limits, WhatMayHoldThemIsNamed) {
                                "slowdown <= 5 %: it has"));
 }
 
+// "1.3 s" among "990 ms", an n/a, one of two copies that is silent: such trials do not count, and are those that break a limit or miss a target. What
+// the others say is nothing of the setting; one that was run again and told it, is as any other.
+TEST(Limits, WhatIsLeftOfTrialsThatDidNotTellIsNotKnownToHoldOrToReach) {
+  for (const bool to_target : {false, true}) {
+    for (const bool run_again : {false, true}) {
+      Night night;
+      if (to_target) {
+        night.experiment.targets["w"] = "loss <= 0.2";
+      } else {
+        ConstraintSpec limit;
+        limit.name = "lat";
+        limit.limit = 1000;
+        limit.unit = "ms";
+        night.experiment.objective.constraints = {limit};
+      }
+      for (int block = 1; block <= 5; ++block) {
+        for (const int at : {1, 2, 3, 3}) {
+          TrialRow trial = trial_at(at, 3, block, 70 + 10 * at + 0.1 * block);
+          trial.metrics["lat"] = 990 - 20 * at;
+          trial.units_of_metrics["lat"] = "ms";
+          const bool untold = at == 1 && block > 2;
+          if (untold) {
+            TrialRow failed = trial;
+            failed.verdict = "no_metric";
+            failed.metrics.clear();
+            night.trials.push_back(failed);
+          }
+          if (!untold || run_again) night.trials.push_back(trial);
+        }
+      }
+      const Summary summary = night.summary();
+      const ScenarioSummary& scenario = summary.scenarios[0];
+      ASSERT_TRUE(scenario.best);
+      EXPECT_EQ(*scenario.best, run_again ? 0U : 1U) << to_target;
+      if (run_again) continue;
+      if (to_target) {
+        EXPECT_FALSE(scenario.points[0].objective || scenario.points[0].energy || scenario.points[0].saving);
+        continue;
+      }
+      EXPECT_EQ(scenario.points[0].constraints.at(0).holds, std::nullopt);
+      EXPECT_EQ(scenario.points[1].constraints.at(0).holds, true);
+      EXPECT_THAT(answer_sentences(summary).at(0),
+                  HasSubstr("3 of the 5 trials of w clock=01 are left out for want of what they were to tell "
+                            "(no_metric), and may be those that break it"));
+      EXPECT_EQ(unfinished_text(scenario.points[0]),
+                "3 of its 5 trials did not tell what was asked for (3 no_metric) and are in no mean: what is "
+                "said of it is of those that did");
+    }
+  }
+}
+
 // A client states no p99 where too many requests were not answered: the trials that state it are the better ones.
 TEST(Limits, WhatSomeTrialsDidNotTellIsNotKnownToHold) {
   Night night;
