@@ -425,8 +425,8 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
             given_up = self.call("restore", "--discard", "--sysfs-root", str(root))
             self.assertEqual(given_up.returncode, 0, given_up.stderr)
             self.assertFalse((state / "journal").exists())
-            self.assertEqual((state / "journal.discarded").read_text(), text)
-            (state / "journal.discarded").unlink()
+            kept = re.search(r"; it is kept as (\S+)\n", given_up.stdout)[1]
+            self.assertEqual((state / kept).read_text(), text)
         os.mkfifo(state / "journal")
         failed = self.call("restore", "--sysfs-root", str(root))  # it was waited for
         self.assertEqual((failed.returncode, failed.stderr), (3, f"error: {state}/journal: wanted a file, found something else\n"
@@ -780,6 +780,7 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
         self.assertEqual(failed.returncode, 4)
         self.assertEqual(failed.stderr, """error: 1 of 2 settings could not be put back:
   /sys/gone: wanted 'two words', found 'No such file or directory' (No such file or directory)
+  note: /sys/good read 'changed' before it was put back: that the run had set this is not on record; if somebody else did, it is to be set again
   hint: these commands put them back, then `dvfs-plan restore` clears the journal (`restore --discard` gives them up):
   echo 'two words' | sudo tee /sys/gone
 """)
