@@ -275,7 +275,7 @@ ExperimentRow Store::experiment() {
       "SELECT json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' END, '$.budget') IS NOT "
       "NULL FROM experiment");
   row.has_budget = budget.step() && budget.integer(0) != 0;
-  row.planned_at_most = may_add_blocks(database_) && row.last_session_ended != "done";
+  row.planned_at_most = is_planned_at_most(database_, row.last_session_ended);
   Statement axes = database_.prepare("SELECT name, kind FROM axis ORDER BY id");
   while (axes.step()) row.axes.emplace_back(axes.text(0), axes.text(1));
   Statement grown = database_.prepare(

@@ -653,8 +653,9 @@ static int owed_trials(Database& database) {
   return owed.count();
 }
 
-// Blocks that confirm, or that a budget or an interval that is asked for adds.
-bool may_add_blocks(Database& database) {
+bool is_planned_at_most(Database& database, std::string_view ended) {
+  if (ended == "done") return false;
+  // Blocks that confirm, or that a budget or an interval that is asked for adds.
   Statement s = database.prepare(
       "SELECT 1 FROM (SELECT json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' END, "
       "'$.repeat') AS r FROM experiment) WHERE (json_extract(r, '$.confirm') > 0 OR json_extract(r, '$.max') "
@@ -716,7 +717,7 @@ Store::Progress Store::progress() {
     if (gave_up) left += owed_trials(database_);
     if (!session.is_null(5)) progress.left = left;
   }
-  progress.at_most = may_add_blocks(database_) && progress.session_ended_how != "done";
+  progress.at_most = is_planned_at_most(database_, progress.session_ended_how);
   Statement host = database_.prepare("SELECT value FROM machine_fact WHERE name = 'host'");
   if (host.step()) progress.host = host.text(0);
   Statement warnings = database_.prepare(

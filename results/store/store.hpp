@@ -266,7 +266,8 @@ inline constexpr const char* trials_left_now =
     "1 "
     "AND t.role NOT IN ('warm_up', 'idle_before', 'idle_after')))";
 
-// Whether blocks may be to come whose trials are not known yet: that confirm its answer, or that a budget or the scatter of the first ones adds.
-bool may_add_blocks(Database& database);
+// Whether blocks may be to come whose trials are not known yet, that confirm its answer, or that a budget or the scatter of the first ones adds: how
+// many trials are planned is the most then. `ended`: how the last session did.
+bool is_planned_at_most(Database& database, std::string_view ended);
 
 }  // namespace dvfs_plan

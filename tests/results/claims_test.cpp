@@ -208,6 +208,14 @@ TEST(Limits, WhatMayHoldThemIsNamed) {
                                "slowdown <= 5 %: it has"));
 }
 
+ConstraintSpec at_most_ms(const char* metric, double limit) {
+  ConstraintSpec spec;
+  spec.name = metric;
+  spec.limit = limit;
+  spec.unit = "ms";
+  return spec;
+}
+
 // "1.3 s" among "990 ms", an n/a, one of two copies that is silent: such trials do not count, and are those that break a limit or miss a target. What
 // the others say is nothing of the setting; one that was run again and told it, is as any other.
 TEST(Limits, WhatIsLeftOfTrialsThatDidNotTellIsNotKnownToHoldOrToReach) {
@@ -217,11 +225,7 @@ TEST(Limits, WhatIsLeftOfTrialsThatDidNotTellIsNotKnownToHoldOrToReach) {
       if (to_target) {
         night.experiment.targets["w"] = "loss <= 0.2";
       } else {
-        ConstraintSpec limit;
-        limit.name = "lat";
-        limit.limit = 1000;
-        limit.unit = "ms";
-        night.experiment.objective.constraints = {limit};
+        night.experiment.objective.constraints = {at_most_ms("lat", 1000)};
       }
       for (int block = 1; block <= 5; ++block) {
         for (const int at : {1, 2, 3, 3}) {
@@ -262,11 +266,7 @@ TEST(Limits, WhatIsLeftOfTrialsThatDidNotTellIsNotKnownToHoldOrToReach) {
 // A client states no p99 where too many requests were not answered: the trials that state it are the better ones.
 TEST(Limits, WhatSomeTrialsDidNotTellIsNotKnownToHold) {
   Night night;
-  ConstraintSpec limit;
-  limit.name = "p99_latency";
-  limit.limit = 200;
-  limit.unit = "ms";
-  night.experiment.objective.constraints = {limit};
+  night.experiment.objective.constraints = {at_most_ms("p99_latency", 200)};
   for (int block = 1; block <= 5; ++block) {
     for (const int at : {1, 2, 3, 3}) {
       TrialRow trial = trial_at(at, 3, block, 70 + 10 * at + 0.1 * block);

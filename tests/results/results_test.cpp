@@ -387,12 +387,17 @@ TEST(Summary, ARerunTakesNoPlannedTrialsPlace) {
   EXPECT_THAT(text, HasSubstr("1 of 3 trials are still to be run"));
 }
 
-TEST(Summary, OfPointsThatBreakAConstraintNothingIsSaid) {
-  auto constrained = experiment(4);
+ExperimentRow of_slowdown_10_percent(int planned) {
+  ExperimentRow constrained = experiment(planned);
   ConstraintSpec slowdown;
   slowdown.name = "slowdown";
   slowdown.limit = 0.1;
   constrained.objective.constraints = {slowdown};
+  return constrained;
+}
+
+TEST(Summary, OfPointsThatBreakAConstraintNothingIsSaid) {
+  const auto constrained = of_slowdown_10_percent(4);
   std::vector<TrialRow> trials;
   for (const int block : {1, 2}) {
     trials.push_back(row("1 GHz", 1, block, 50, 2));
@@ -408,11 +413,7 @@ TEST(Summary, OfPointsThatBreakAConstraintNothingIsSaid) {
 
 // By its mean 1 GHz is 11 % slower, and its interval reaches below 10 %; or 9 %, and reaches beyond. It takes more energy, or less.
 TEST(Summary, WhatOnlyAnEstimateSaysOfALimitIsToldSo) {
-  auto constrained = experiment(6);
-  ConstraintSpec slowdown;
-  slowdown.name = "slowdown";
-  slowdown.limit = 0.1;
-  constrained.objective.constraints = {slowdown};
+  const auto constrained = of_slowdown_10_percent(6);
   const auto night = [&](double seconds, double joules) {
     std::vector<TrialRow> trials;
     for (const int block : {1, 2, 3}) {

@@ -144,16 +144,20 @@ class Elsewhere(Whole):
         home = {"PATH": os.environ["PATH"], "HOME": str(self.folder / "home")}
         run = subprocess.Popen(self.as_user(night[0], str(PROGRAM), "night.yaml", "--no-html"), cwd=theirs, env=home | night[1],
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.kill_once_it_has_set(run, theirs / "knob", state)
+        return theirs, home
+
+    def kill_once_it_has_set(self, run, knob, state):
+        """Run and guardian, as the knob is the night's and on record in that state folder."""
         self.addCleanup(lambda: run.poll() is None and run.kill())
         deadline = time.monotonic() + 60
-        while (theirs / "knob").read_text().strip() not in ("1", "2") or not (state / "journal").exists():
+        while knob.read_text().strip() not in ("1", "2") or not (state / "journal").exists():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
         guardian = subprocess.run(["pgrep", "-P", str(run.pid), "dvfs-guardian"], capture_output=True, text=True).stdout.split()
         for pid in (*guardian, str(run.pid)):
             subprocess.run(["kill", "-KILL", pid])
         run.wait()
-        return theirs, home
 
     def is_put_back(self, night, state, later):
         """`night`, `later`: host name and environment, as run and guardian were killed together, and as the user calls `restore`."""
@@ -221,15 +225,7 @@ class Elsewhere(Whole):
             with self.subTest(later=later):
                 run = subprocess.Popen([PROGRAM, "night.yaml", "--no-html", "--fresh", "--state-folder", "../named/"], cwd=self.folder / "exp", env=self.environment(),
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                self.addCleanup(lambda run=run: run.poll() is None and run.kill())
-                deadline = time.monotonic() + 60
-                while self.knob("exp") == "3" or not (named / "journal").exists():
-                    self.assertLess(time.monotonic(), deadline)
-                    time.sleep(0.05)
-                guardian = subprocess.run(["pgrep", "-P", str(run.pid), "dvfs-guardian"], capture_output=True, text=True).stdout.split()
-                for pid in (*guardian, str(run.pid)):
-                    subprocess.run(["kill", "-KILL", pid])
-                run.wait()
+                self.kill_once_it_has_set(run, self.folder / "exp/knob", named)
                 if later[0] == "night.yaml":
                     (self.folder / "exp/work.py").write_text(WORK)
                 came = subprocess.run([PROGRAM, *later], cwd=self.folder / "exp", env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
