@@ -79,6 +79,20 @@ bool drain_regions(int fd, RegionMarks& regions, const Clock& clock, Nanoseconds
   return true;
 }
 
+// CLOCK_MONOTONIC of a process in a time namespace of its own is another one (time_namespaces(7)). Of one that is gone, or may not be asked,
+// nothing is known.
+bool has_our_clock(const std::string& process) {
+  const auto clock_of = [](const std::string& who) {
+    std::array<char, 64> text{};
+    const ssize_t count = ::readlink(("/proc/" + who + "/ns/time").c_str(), text.data(), text.size());
+    return std::string(text.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
+  };
+  const std::string number = process.substr(0, process.find('/'));
+  if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos) return true;
+  const std::string theirs = clock_of(number), ours = clock_of("self");
+  return theirs.empty() || ours.empty() || theirs == ours;
+}
+
 constexpr Nanoseconds never = INT64_MAX;
 constexpr Seconds longest_end_when_pressed{1};
 
@@ -102,6 +116,7 @@ class ChildWait {
       : child_(child), limits_(limits), clock_(clock) {
     result.started = child.started_;
     result.regions = RegionMarks(child.started_, limits.region);
+    result.regions.believe_only(has_our_clock);
     result.regions_problem = child.regions_problem_;
     deadline_ = limits.timeout.value() > 0 ? child.started_ + nanoseconds(limits.timeout) : never;
     regions_open_ = static_cast<bool>(child.regions_);

@@ -174,6 +174,9 @@ bool RegionMarks::is_kept(const RegionMark& mark) {
 void RegionMarks::set_time(RegionMark& mark, std::string_view time, Nanoseconds now) {
   mark.time = now;
   if (time.empty()) return;
+  if (has_our_clock_ && !mark.process.empty() && asked_.size() < most_disbelieved &&
+      asked_.insert(mark.process).second && !has_our_clock_(mark.process))
+    disbelieved_.insert(mark.process);
   Nanoseconds sent = 0;
   const auto [end, error] = std::from_chars(time.data(), time.data() + time.size(), sent);
   if (error != std::errc{} || end != time.data() + time.size()) {
@@ -182,7 +185,9 @@ void RegionMarks::set_time(RegionMark& mark, std::string_view time, Nanoseconds 
     ++not_believed;
     // A clock that is another one: its times that could be are none either.
     if (!mark.process.empty() && disbelieved_.size() < most_disbelieved) disbelieved_.insert(mark.process);
-  } else if (!disbelieved_.contains(mark.process)) {
+  } else if (disbelieved_.contains(mark.process)) {
+    ++not_believed;
+  } else {
     mark.time = sent;
     mark.sent = true;
   }

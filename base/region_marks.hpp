@@ -11,6 +11,7 @@
 // functions. Lines of up to PIPE_BUF (4096) bytes are written whole (pipe(7)), so processes do not mix them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -44,6 +45,10 @@ class RegionMarks {
   RegionMarks() = default;
   explicit RegionMarks(Nanoseconds not_before, std::string wanted = {})
       : not_before_(not_before), wanted_(std::move(wanted)) {}
+  // Asked once of each process that brings times: false, and none of its times is believed.
+  void believe_only(std::function<bool(const std::string& process)> has_our_clock) {
+    has_our_clock_ = std::move(has_our_clock);
+  }
 
   void feed(std::string_view bytes, Nanoseconds now);
   void finish(Nanoseconds now);  // a last line without its newline
@@ -63,7 +68,7 @@ class RegionMarks {
   std::uint64_t others_dropped = 0;    // marks of regions that are not needed, beyond what is kept
   std::uint64_t lost = 0;              // marks that could not be written, read or kept
   std::set<std::string> bad_metrics;   // names whose value could not be read; the first few
-  std::uint64_t not_believed = 0;      // times that cannot be
+  std::uint64_t not_believed = 0;      // times that cannot be, or of a clock that is another one
 
  private:
   void line(std::string_view text, Nanoseconds now);
@@ -86,8 +91,9 @@ class RegionMarks {
   std::map<std::string, OfProcess> open_;
   std::size_t open_count_ = 0;
   bool all_sent_ = true;
-  std::set<std::string> disbelieved_;  // processes
-  bool skipping_ = false;              // inside a line that is too long
+  std::function<bool(const std::string& process)> has_our_clock_;
+  std::set<std::string> asked_, disbelieved_;  // processes
+  bool skipping_ = false;                      // inside a line that is too long
 };
 
 }  // namespace dvfs_plan

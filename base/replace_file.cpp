@@ -15,7 +15,20 @@
 
 namespace dvfs_plan {
 
-FileReplacement::FileReplacement(std::string path) : path_(std::move(path)) {
+namespace {
+
+// A file of another's stays that one's. The group goes with the owner, and before the mode, which chown(2) may change.
+void make_it(int fd, unsigned mode, const std::optional<FileOwner>& owner) {
+  if (owner && ::geteuid() == 0 && ::fchown(fd, owner->user, owner->group) != 0) {
+    // A file system without owners, or one that keeps root from giving (NFS): then it is root's.
+  }
+  ::fchmod(fd, mode);
+}
+
+}  // namespace
+
+FileReplacement::FileReplacement(std::string path, const std::optional<FileOwner>& of_new)
+    : path_(std::move(path)) {
   struct stat there {};
   const bool exists = ::stat(path_.c_str(), &there) == 0;
   if (exists && !S_ISREG(there.st_mode)) {
@@ -36,20 +49,21 @@ FileReplacement::FileReplacement(std::string path) : path_(std::move(path)) {
   const mode_t mask = ::umask(0);
   ::umask(mask);
   const mode_t mode = exists ? there.st_mode & 0777 : 0666 & ~mask;
-  if (!open_nameless(mode)) open_beside(mode);
+  const auto owner = exists ? std::optional(FileOwner{there.st_uid, there.st_gid}) : of_new;
+  if (!open_nameless(mode, owner)) open_beside(mode, owner);
 }
 
-bool FileReplacement::open_nameless(unsigned mode) {
+bool FileReplacement::open_nameless(unsigned mode, const std::optional<FileOwner>& owner) {
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   nameless_.reset(::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
   if (!nameless_) return false;
-  ::fchmod(nameless_.get(), mode);
+  if (nameless_) make_it(nameless_.get(), mode, owner);
   out_.open(fmt::format("/proc/self/fd/{}", nameless_.get()), std::ios::binary);
   if (!out_) nameless_.reset();  // no /proc
   return bool(nameless_);
 }
 
-void FileReplacement::open_beside(unsigned mode) {
+void FileReplacement::open_beside(unsigned mode, const std::optional<FileOwner>& owner) {
   out_.clear();
   unfinished_ = path_ + ".XXXXXX";
   const UniqueFd fd(::mkostemp(unfinished_.data(), O_CLOEXEC));
@@ -57,7 +71,7 @@ void FileReplacement::open_beside(unsigned mode) {
     throw Error(ExitCode::machine_refuses, system_error_text("write " + path_, errno),
                 "is its folder there, and may you write to it?");
   goes_with_us_.emplace(std::vector{unfinished_});
-  ::fchmod(fd.get(), mode);
+  make_it(fd.get(), mode, owner);
   out_.open(unfinished_, std::ios::binary | std::ios::trunc);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/acting_as.hpp"
 #include "base/removed_on_signal.hpp"
 #include "base/unique_fd.hpp"
 
@@ -14,8 +15,9 @@ namespace dvfs_plan {
 class FileReplacement {
  public:
   // Makes a new file of its own beside `path`, whatever lies there; a device or pipe at `path` is written to
-  // directly. Throws Error if it cannot.
-  explicit FileReplacement(std::string path);
+  // directly. It has the mode of what lies there and, where root writes it, the owner; where nothing does it is `of_new`'s. Throws Error if
+  // it cannot.
+  explicit FileReplacement(std::string path, const std::optional<FileOwner>& of_new = {});
   ~FileReplacement();
   FileReplacement(const FileReplacement&) = delete;
   FileReplacement& operator=(const FileReplacement&) = delete;
@@ -26,8 +28,8 @@ class FileReplacement {
 
  private:
   // False: this file system has no such files.
-  bool open_nameless(unsigned mode);
-  void open_beside(unsigned mode);
+  bool open_nameless(unsigned mode, const std::optional<FileOwner>& owner);
+  void open_beside(unsigned mode, const std::optional<FileOwner>& owner);
   bool give_name();
 
   std::string path_;

@@ -130,7 +130,12 @@ ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
   };
   bool lost = tell(no_longer_counting(comparison));
   lost = tell(not_run_after(comparison)) || lost;
-  const bool unknown = tell(not_judged(comparison));
+  std::vector<std::string> more_often, perhaps;
+  for (const FailsMoreOften& one : failing_more_often(comparison))
+    (one.beyond_chance ? more_often : perhaps).push_back(one.text);
+  lost = tell(more_often) || lost;
+  bool unknown = tell(perhaps);
+  unknown = tell(not_judged(comparison)) || unknown;
   if (!worse_by_more_than(comparison, *share))
     return lost ? ExitCode::some_trials_failed : unknown ? ExitCode::not_known : ExitCode::done;
   write_stderr(
@@ -195,8 +200,8 @@ const Registered<CommandKind> compare(
        app.add_option(
               "--fail-if-worse", options->worse,
               "exit with 1 if energy or time rose by more than this at any point, beyond the noise, or if of "
-              "a point "
-              "that counted before no trial counts any more; with 7 if that cannot be said. Of two single "
+              "a point that counted before no trial counts any more, or more of them fail; with 7 if that "
+              "cannot be said. Of two single "
               "nights what a whole night lies "
               "higher is no rise: name several a side")
            ->type_name("SHARE");

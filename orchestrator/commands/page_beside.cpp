@@ -36,7 +36,13 @@ void write_page_beside(Store& store, const Summary& summary, const std::vector<T
                       page, shell_quote(path)));
       return;
     }
-    for (const std::string& why : write_html_report(store, summary, trials, page)) say("warning: " + why);
+    // Root's page beside a user's result is that user's, who writes the next one.
+    struct stat result {};
+    const auto whose = ::stat(path.c_str(), &result) == 0
+                           ? std::optional(FileOwner{result.st_uid, result.st_gid})
+                           : std::nullopt;
+    for (const std::string& why : write_html_report(store, summary, trials, page, whose))
+      say("warning: " + why);
     say(fmt::format("the page for a browser is {}", page));
   } catch (const std::exception& error) {
     say(fmt::format("warning: {}", error.what()));

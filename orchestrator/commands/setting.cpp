@@ -15,6 +15,8 @@
 #include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/settings/attribute_setting.hpp"
+#include "orchestrator/settings/beside_setting.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
 
 namespace dvfs_plan {
@@ -47,7 +49,7 @@ void set_before_it_goes_offline(std::vector<AxisRequest>& requests) {
 
 // What stands where it will write, and what that takes along, in the order in which it is put back.
 std::vector<SavedSetting> now_at(const std::vector<AxisRequest>& requests,
-                                 const std::vector<KnobFinding>& knobs) {
+                                 const std::vector<KnobFinding>& knobs, const Sysfs& sysfs) {
   std::set<std::string> written;
   for (const AxisRequest& one : requests) written.insert(one.request.path);
   const auto writes = [&](std::string_view file) {
@@ -57,10 +59,15 @@ std::vector<SavedSetting> now_at(const std::vector<AxisRequest>& requests,
   // All that is set of a processor goes as it goes offline.
   const bool with_all = writes("/smt/control") || writes("/online"),
              with_governors = writes("/scaling_governor");
-  std::vector<SavedSetting> now = settings_of(knobs);
+  // Where a program sets something: what it may take along.
+  std::vector<SavedSetting> now = settings_to_arm(knobs, sysfs);
   std::erase_if(now, [&](const SavedSetting& one) {
-    return !with_all && !written.contains(one.path) && !(with_governors && goes_with_a_governor(one.path));
+    return !with_all && !written.contains(one.path) && !is_beside_setting(one.path) &&
+           !(with_governors && goes_with_a_governor(one.path));
   });
+  // A program that puts back takes along again.
+  std::stable_partition(now.begin(), now.end(),
+                        [](const SavedSetting& one) { return is_command_setting(one.path); });
   return now;
 }
 
@@ -135,10 +142,15 @@ int setting_command(const SettingOptions& options) {
     for (const KnobFinding& knob : found.knobs()) values[knob.axis] = {found.value_of(knob)};
     request.requests = requests_of(found.knobs(), values);
     set_before_it_goes_offline(request.requests);
-    request.now = now_at(request.requests, found.knobs());
+    request.now = now_at(request.requests, found.knobs(), sysfs);
     request.access = &access;
     request.sysfs = &sysfs;
   }
+  if (std::any_of(request.now.begin(), request.now.end(),
+                  [](const SavedSetting& one) { return is_beside_setting(one.path); }))
+    request.comment.emplace_back(
+        "What its programs set may take along clocks, governors and limits of this machine: all that stood "
+        "there is put back with them.");
   std::vector<std::string> of_now;
   if (form->of_this_machine && !request.now.empty()) of_now.push_back(whose_is_what_stands(options));
   std::erase(of_now, "");

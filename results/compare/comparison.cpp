@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/compare/failures.hpp"
 #include "results/compare/same_question.hpp"
 #include "results/report/units_told.hpp"
 #include "results/statistics/between_nights.hpp"
@@ -648,6 +649,8 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
       comparison.warnings.push_back(differs);
   }
   for (std::string& lost : no_longer_counting(comparison)) comparison.warnings.push_back(std::move(lost));
+  for (FailsMoreOften& one : failing_more_often(comparison))
+    comparison.warnings.push_back(std::move(one.text));
   if (!comparison.of_levels) comparison.trial_in_both = trial_in_both(before, after);
   if (comparison.trial_in_both) comparison.warnings.push_back(in_both_text(comparison));
   for (const auto* nights : {&ones, &others}) {
@@ -753,6 +756,33 @@ std::vector<std::string> no_longer_counting(const Comparison& comparison) {
     }
   }
   return texts;
+}
+
+std::vector<FailsMoreOften> failing_more_often(const Comparison& comparison) {
+  std::vector<FailsMoreOften> found;
+  for (const ComparedScenario& scenario : comparison.scenarios) {
+    const double level = level_of_changes / static_cast<double>(scenario.points.size());
+    for (const ComparedPoint& point : scenario.points) {
+      const PointSummary &before = point.before, &after = point.after;
+      if (before.counted == 0 || after.counted == 0) continue;
+      const auto judge = [&](const Failures& then, const Failures& now, const std::string& what) {
+        if (!fails_more_often(then, now)) return;
+        found.push_back({fmt::format("{}, {}: of its {} after, {} {}, of {} before {}; what is told of it is "
+                                     "of the others",
+                                     scenario.scenario, point.called, counted(now.of, "trial"), now.failed,
+                                     what, then.of, then.failed == 0 ? "none" : std::to_string(then.failed)),
+                         chance_of(then, now) <= level});
+      };
+      const Failures now = failures_of(after);
+      judge(failures_of(before), now,
+            fmt::format("did not run to {} end ({})", now.failed == 1 ? "its" : "their", now.causes));
+      const auto silent_of = [](const PointSummary& one) {
+        return Failures{one.untold, one.untold + one.counted + one.censored, "no_metric"};
+      };
+      judge(silent_of(before), silent_of(after), "did not tell what was asked for");
+    }
+  }
+  return found;
 }
 
 }  // namespace dvfs_plan

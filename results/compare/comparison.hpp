@@ -107,6 +107,13 @@ bool worse_by_more_than(const Comparison& comparison, double limit);
 // Settings of which trials counted before, and of those that were run after none does, or some did not reach the target; a line each, with
 // what became of them.
 std::vector<std::string> no_longer_counting(const Comparison& comparison);
+// Settings of which a larger share of trials ran into their own end after, while others count; beyond_chance: at 5 % for all settings of a
+// scenario together.
+struct FailsMoreOften {
+  std::string text;
+  bool beyond_chance = false;
+};
+std::vector<FailsMoreOften> failing_more_often(const Comparison& comparison);
 // Settings of which trials counted before and that were not run after; a line each.
 std::vector<std::string> not_run_after(const Comparison& comparison);
 // Of what it cannot be said whether it is worse: nights of which one is, or holds, the other; energy or time of a scenario, of which no

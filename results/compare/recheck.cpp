@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "results/compare/comparison.hpp"
+#include "results/compare/failures.hpp"
 #include "results/report/json_values.hpp"
 #include "results/report/of_totals.hpp"
 #include "results/report/question_text.hpp"
@@ -52,39 +53,6 @@ std::string does_not_run(const PointSummary& point, const std::string& target) {
   }
   if (point.censored > 0) causes.push_back(fmt::format("{} that did not reach {}", point.censored, target));
   return join(causes, ", ");
-}
-
-// Trials that ran into their own end and no other's: of those that did so or count.
-struct Failures {
-  int failed = 0, of = 0;
-  std::string causes;  // "3 exited, 1 timed_out"
-};
-Failures failures_of(const PointSummary& point) {
-  static const std::set<std::string> own{"exited", "signalled", "timed_out", "instance_failed"};
-  Failures failures{0, point.counted + point.censored, {}};
-  std::vector<std::string> causes;
-  for (const auto& [verdict, count] : point.not_counted) {
-    if (!own.contains(verdict)) continue;
-    failures.failed += count;
-    causes.push_back(fmt::format("{} {}", count, verdict));
-  }
-  failures.of += failures.failed;
-  failures.causes = join(causes, ", ");
-  return failures;
-}
-
-// The probability that so many of those that failed, or more, are among the later ones by chance (Fisher's exact test, one-sided).
-double chance_of(const Failures& then, const Failures& now) {
-  const int all = then.of + now.of, failed = then.failed + now.failed;
-  const auto log_choose = [](int n, int k) {
-    return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0);
-  };
-  double sum = 0;
-  for (int k = now.failed; k <= std::min(failed, now.of); ++k) {
-    if (failed - k > then.of) continue;
-    sum += std::exp(log_choose(now.of, k) + log_choose(then.of, failed - k) - log_choose(all, failed));
-  }
-  return sum;
 }
 
 std::string share_text(const RecheckRow::Range& saving) {
@@ -261,7 +229,7 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   for (const auto& [name, now, then] :
        {std::tuple{"the best", best_now, &best}, {"the reference", reference_now, &reference}}) {
     const Failures before = failures_of(*then), after = failures_of(*now);
-    if (after.failed == 0 || after.failed * before.of <= before.failed * after.of) continue;
+    if (!fails_more_often(before, after)) continue;
     fails_more = fmt::format("of {} of {} ({}) {} did not run to {} end ({}), of {} in the night {}",
                              counted(after.of, "trial"), name, settings_text(*now), after.failed,
                              after.failed == 1 ? "its" : "their", after.causes, before.of, before.failed);

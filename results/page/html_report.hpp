@@ -12,6 +12,7 @@ namespace dvfs_plan {
 // Returned is what of the file was damaged and is not in the page. To `path`, by way of a file beside it:
 // what was there stays until the page is whole.
 std::vector<std::string> write_html_report(Store& store, const Summary& summary,
-                                           const std::vector<TrialRow>& trials, const std::string& path);
+                                           const std::vector<TrialRow>& trials, const std::string& path,
+                                           const std::optional<FileOwner>& of_new = {});
 
 }  // namespace dvfs_plan

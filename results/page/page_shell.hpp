@@ -2,8 +2,11 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/acting_as.hpp"
 
 namespace dvfs_plan {
 
@@ -22,8 +25,9 @@ struct PageContent {
   std::vector<PageData> data;
 };
 
-// Throws Error if the page cannot be written to its end.
-void write_page(const PageContent& content, const std::string& path);
+// Where root writes it beside nothing it is `of_new`'s. Throws Error if the page cannot be written to its end.
+void write_page(const PageContent& content, const std::string& path,
+                const std::optional<FileOwner>& of_new = {});
 
 // Whether a file is a page of ours.
 bool is_page(const std::string& path);

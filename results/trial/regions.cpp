@@ -102,9 +102,11 @@ class RunReader {
       complaints_.add("region_protocol", fmt::format("{} on DVFS_PLAN_REGIONS cannot be read, first '{}'",
                                                      plural(marks.bad, "line"), marks.bad_lines.front()));
     if (marks.not_believed > 0)
-      complaints_.add("region_time",
-                      fmt::format("{} brought a time before the trial or after it; the arrival was taken",
-                                  plural(marks.not_believed, "mark")));
+      complaints_.add(
+          "region_time",
+          fmt::format("{} brought a time of another clock (before the trial, after it, or of a time "
+                      "namespace of its own); the arrival was taken",
+                      plural(marks.not_believed, "mark")));
     if (marks.others_dropped > 0)
       complaints_.add("other_marks_dropped", fmt::format("{} of regions that do not count are more than are "
                                                          "kept: of those regions only the first ones have "

@@ -67,7 +67,22 @@ TEST(RegionMarks, AClockThatWasWrongOnceIsNotBelievedAgain) {
   EXPECT_EQ(marks.marks[0].time, 5000);
   EXPECT_EQ(marks.marks[2].time, 5400);
   EXPECT_EQ(marks.marks[3].time, 5350) << "another process's clock is its own";
-  EXPECT_EQ(marks.not_believed, 1U);
+  EXPECT_EQ(marks.not_believed, 2U) << "the one that could be is not believed either";
+}
+
+TEST(RegionMarks, AClockThatIsAnotherOneIsNotBelieved) {
+  RegionMarks marks(1000);
+  std::vector<std::string> asked;
+  marks.believe_only([&](const std::string& process) {
+    asked.push_back(process);
+    return process != "7";
+  });
+  marks.feed("begin work 4000 7\nbegin work 4500 8\nbegin own\n", 5000);
+  marks.feed("end work 5100 7\nend work 5350 8\n", 5400);
+  EXPECT_EQ(words(marks),
+            "begin work@5000; begin work@4500 sent; begin own@5000; end work@5400; end work@5350 sent; ");
+  EXPECT_EQ(marks.not_believed, 2U);
+  EXPECT_EQ(asked, (std::vector<std::string>{"7", "8"}));
 }
 
 TEST(RegionMarks, BadLinesAreKeptAndLoseNothingElse) {
@@ -214,6 +229,21 @@ TEST_F(RegionChild, WithoutTheVariableHelpersDoNothing) {
   const auto result = launched.child->wait({}, nullptr, clock_);
   EXPECT_EQ(result.exit_code, 0) << result.errors.tail;
   EXPECT_TRUE(result.regions.marks.empty());
+}
+
+TEST_F(RegionChild, AClockOfATimeNamespaceIsAnotherOne) {
+  if (run("unshare --time --fork --monotonic 1 true").exit_code != 0)
+    GTEST_SKIP() << "no time namespace may be made here: unshare --time";
+  for (const char* behind : {"-1", "0"}) {
+    const auto result = run("sleep 1.2; exec unshare --time --fork --monotonic " + std::string(behind) +
+                            " /usr/bin/python3 -c '\nimport sys; sys.dont_write_bytecode = True\n"
+                            "sys.path.insert(0, \"" DVFS_PLAN_SOURCE
+                            "/experiments/regions\")\nimport dvfs_plan_regions as r\n"
+                            "with r.region(\"a\"): pass\n'");
+    ASSERT_EQ(result.regions.marks.size(), 2U) << result.errors.tail;
+    EXPECT_EQ(result.regions.not_believed, 2U);
+    EXPECT_GT(result.regions.marks[0].time, result.started + 1'200'000'000);
+  }
 }
 
 TEST_F(RegionChild, TheHeaderMarksHundredThousandStepsWithoutLosingOne) {

@@ -10,6 +10,7 @@
 
 #include "results/compare/comparison.hpp"
 #include "results/compare/comparison_json.hpp"
+#include "results/compare/failures.hpp"
 #include "results/figures/figures.hpp"
 #include "results/page/base64.hpp"
 #include "results/page/decimate.hpp"
@@ -324,6 +325,49 @@ TEST(Compare, WhatCannotBeJudgedIsNamed) {
   fewer.summary = summarise(fewer.summary.experiment, fewer.trials);
   EXPECT_THAT(not_run_after(compare(before, fewer)),
               ElementsAre("w, cpu.frequency = 1 GHz: it was not run after; trials of it counted before"));
+}
+
+// Those that crash tell no energy: the others' may be what it was.
+TEST(Compare, ASettingThatFailsMoreOftenIsTold) {
+  const auto failing = [](ComparedResult night, const std::string& point, int most, const char* verdict) {
+    int failed = 0;
+    for (TrialRow& one : night.trials) {
+      if (one.point != point || failed == most) continue;
+      ++failed;
+      one.verdict = verdict;
+      for (auto* value : {&one.energy_j, &one.objective_value, &one.mean_power_w}) value->reset();
+      if (one.verdict != "no_metric") one.time_s.reset();
+    }
+    night.summary = summarise(night.summary.experiment, night.trials);
+    return night;
+  };
+  const ComparedResult before = night("a.sqlite", 1, 7), after = night("b.sqlite", 1, 8);
+  const std::string best = before.summary.scenarios[0].points[*before.summary.scenarios[0].best].point;
+  const auto told = [&](const ComparedResult& one, const ComparedResult& other) {
+    return failing_more_often(compare(one, other));
+  };
+  EXPECT_TRUE(told(before, after).empty());
+  const auto two = told(before, failing(after, best, 2, "exited"));
+  ASSERT_EQ(two.size(), 1U);
+  EXPECT_EQ(two[0].text,
+            "w, cpu.frequency = 1 GHz: of its 4 trials after, 2 did not run to their end (2 exited), of 4 "
+            "before none; what is told of it is of the others");
+  EXPECT_FALSE(two[0].beyond_chance);  // Fisher: 3 of 14
+  EXPECT_THAT(compare(before, failing(after, best, 2, "exited")).warnings, testing::Contains(two[0].text));
+  // It did so before, or others ended it.
+  EXPECT_TRUE(told(failing(before, best, 2, "exited"), failing(after, best, 2, "exited")).empty());
+  EXPECT_TRUE(told(before, failing(after, best, 2, "foreign_load")).empty());
+  const auto silent = told(before, failing(after, best, 1, "no_metric"));
+  ASSERT_EQ(silent.size(), 1U);
+  EXPECT_EQ(silent[0].text,
+            "w, cpu.frequency = 1 GHz: of its 4 trials after, 1 did not tell what was asked for, of 4 before "
+            "none; what is told of it is of the others");
+}
+
+TEST(Compare, FailuresAreWeighedByFishersExactTest) {
+  EXPECT_NEAR(chance_of({0, 4, ""}, {2, 4, ""}), 3.0 / 14, 1e-12);
+  EXPECT_NEAR(chance_of({0, 5, ""}, {3, 5, ""}), 1.0 / 12, 1e-12);
+  EXPECT_NEAR(chance_of({1, 10, ""}, {1, 10, ""}), 1 - 9.0 / 38, 1e-12);
 }
 
 // The former best crashes now, or everything does: that is worse, and not "not known".

@@ -107,7 +107,7 @@ exit 0
         run, trial = self.marked("inner", "python3, inner.py", "measure: {region: train}\n")
         self.assertEqual((run.returncode, trial["verdict"]), (0, "ok"), run.stderr)
         for words in ("region 'step' was ended and not begun by process", "region 'train' was begun inside itself by process", "2 lines on DVFS_PLAN_REGIONS cannot be read, first 'nonsense'",
-                      "a value of metric 'loss' cannot be read", "2 marks brought a time before the trial or after it; the arrival was taken"):
+                      "a value of metric 'loss' cannot be read", "2 marks brought a time of another clock (before the trial, after it, or of a time namespace of its own); the arrival was taken"):
             self.told_everywhere("inner.sqlite", words)
 
     @testbed.on_a_busy_host

@@ -24,6 +24,19 @@ workloads: [{name: mixed, command: [dvfs-mixed, "0.1", "0.1"]}]
 axes: {cpu.governor: [powersave, performance]}
 repeat: 2
 """
+# A program that takes the governor along.
+PROFILE = """#!/bin/sh
+[ "$1" = get ] && exec cat /tmp/profile
+for i in 0 1; do echo "$2" >/sys/devices/system/cpu/cpufreq/policy$i/scaling_governor; done
+echo "$2" >/tmp/profile
+"""
+PROFILES = """name: profiles
+conditions: {foreign load: off, warm up: 0, idle: none}
+workloads: [{name: mixed, command: [dvfs-mixed, "0.1", "0.1"]}]
+axes: {set.profile: [powersave, performance]}
+set: {profile: {command: [/bin/profile, set, "{value}"], read: [/bin/profile, get], values: [powersave, performance, ondemand]}}
+repeat: 2
+"""
 # What systemd would run, by the shell: none of its words has what the two quote otherwise.
 JOB = f"""
 p=/sys/devices/system/cpu/cpufreq
@@ -67,6 +80,15 @@ for governor in schedutil ondemand userspace; do
     sed -n 's/^ExecStart=//p' governor.service >start.sh; sh start.sh >/dev/null
     sed -n 's/^ExecStop=-//p' governor.service >stop.sh; sh stop.sh >/dev/null; of_governors >$governor.systemd.txt
 done
+# A program's setting took the governor along: back it goes with it.
+echo ondemand >/tmp/profile; dvfs-plan /profiles.yaml --quiet --no-html >profiles.report.txt 2>&1
+of_profiles() {{ cat /tmp/profile; of_governors; }}
+as_left() {{ for i in 0 1; do echo ondemand >$p/policy$i/scaling_governor; done; echo 60 >$p/ondemand/up_threshold; echo ondemand >/tmp/profile; }}
+as_left; of_profiles >profile.before.txt
+dvfs-plan setting profiles.sqlite --as sysfs >profile.sh; sh profile.sh >/dev/null; of_profiles >profile.set.txt; sh profile.sh back >/dev/null; of_profiles >profile.sysfs.txt
+as_left; dvfs-plan setting profiles.sqlite --as systemd >profile.service
+sed -n 's/^ExecStart=//p' profile.service >start.sh; sh start.sh >/dev/null; sed -n 's/^ExecStop=-//p' profile.service >stop.sh; sh stop.sh >/dev/null; of_profiles >profile.systemd.txt
+cp profile.sh profile.sh.txt
 # A machine that has none of it.
 dvfs-plan setting night.sqlite --as sysfs --sysfs-root /nowhere >other.txt 2>other.err.txt; echo $? >other.code.txt
 """
@@ -76,7 +98,7 @@ class Setting(testbed.TestbedCase):
     @testbed.on_a_busy_host
     def test_each_form_is_applied_and_read_back(self):
         cpupower = pathlib.Path("/usr/bin/cpupower")
-        code, console = self.testbed.run(JOB, {"night.yaml": EXPERIMENT, "governors.yaml": GOVERNORS, "bin/cpupower": cpupower, "bin/sudo": '#!/bin/sh\nexec "$@"\n'})
+        code, console = self.testbed.run(JOB, {"night.yaml": EXPERIMENT, "governors.yaml": GOVERNORS, "profiles.yaml": PROFILES, "bin/profile": PROFILE, "bin/cpupower": cpupower, "bin/sudo": '#!/bin/sh\nexec "$@"\n'})
         self.assertEqual(code, 0, console)
         out = self.testbed.fetch()
 
@@ -102,6 +124,14 @@ class Setting(testbed.TestbedCase):
                 self.assertNotEqual(text(f"{governor}.set"), before)
                 for form in ("sysfs", "systemd"):
                     self.assertEqual(text(f"{governor}.{form}"), before)
+        with self.subTest("what a program takes along comes back"):
+            before = text("profile.before")
+            self.assertRegex(before, "^ondemand\n")
+            self.assertIn("up_threshold:60\n", before)
+            self.assertRegex(text("profile.set"), "^(powersave|performance)\n")
+            for form in ("sysfs", "systemd"):
+                self.assertEqual(text(f"profile.{form}"), before, text("profile.sh"))
+            self.assertIn("What its programs set may take along clocks, governors and limits", text("profile.sh"))
         with self.subTest("the least energy within a slowdown"):
             self.assertIn("\ncpupower -c 0-1 frequency-set -d 3000000kHz -u 3000000kHz\n", text("fast"))
         with self.subTest("for a job of Slurm"):
