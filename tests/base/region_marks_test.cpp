@@ -55,7 +55,7 @@ TEST(RegionMarks, MetricsBringTheirTimeToo) {
       "metric loss 0.1 - 8 190 x\n",
       200);
   EXPECT_EQ(words(marks), "metric loss@150 sent; metric loss@200; metric loss@200; metric loss@190 sent; ");
-  EXPECT_EQ(marks.not_believed, 1U);
+  EXPECT_EQ(marks.not_believed, 2U);
   EXPECT_EQ(marks.bad, 1U);
 }
 

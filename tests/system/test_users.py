@@ -113,6 +113,31 @@ class Users(Whole):
         stored = testbed.rows(self.theirs / "digest.sqlite", "SELECT plan_json || (SELECT group_concat(value) FROM machine_fact) AS all_of_it FROM experiment")[0]["all_of_it"]
         self.assertNotIn(digest, stored)
 
+    def test_what_root_writes_beside_a_users_result_is_the_users(self):
+        (self.theirs / "r.yaml").write_text(f"name: r\nrepeat: 1\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, command: ['true']}}]\n")
+        (self.theirs / "r.yaml").chmod(0o644)
+        result, page, table = (self.theirs / f"r.{ending}" for ending in ("sqlite", "html", "csv"))
+
+        def owners(*files):
+            return {(file.stat().st_uid, file.stat().st_gid) for file in files}
+
+        self.assertEqual(self.call("r.yaml", "--no-html", cwd=self.theirs, SUDO_UID=NOBODY).returncode, 0)
+        nobody = {(int(NOBODY), int(NOBODY))}
+        self.assertEqual(owners(result), nobody)
+        # Root without sudo (cron): the first page, and one in place of it.
+        for _ in range(2):
+            run = self.call("r.yaml", cwd=self.theirs)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual(owners(result, page), nobody, run.stderr)
+        # What lies there stays its owner's, with its rights; what does not is root's.
+        table.write_text("")
+        table.chmod(0o640)
+        os.chown(table, int(NOBODY), 0)
+        new = self.theirs / "new.csv"
+        for file in (table, new):
+            self.assertEqual(self.call("export", "r.sqlite", "-o", str(file), cwd=self.theirs).returncode, 0)
+        self.assertEqual((owners(table), table.stat().st_mode & 0o777, owners(new)), ({(int(NOBODY), 0)}, 0o640, {(0, 0)}))
+
     def test_root_loads_and_runs_nothing_that_the_user_brings_along(self):
         tree = self.theirs / "tree"
         (tree / "usr/lib").mkdir(parents=True)
