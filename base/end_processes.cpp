@@ -1,9 +1,11 @@
 #include "base/end_processes.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <csignal>
 #include <sstream>
@@ -40,14 +42,23 @@ bool is_anybodys(std::uint64_t bits) {
   return bits == of_the_kernel || bits == 0;
 }
 
+// What carries a mark, the first that can: getrlimit(2) and proc_pid_limits(5).
+struct Carrier {
+  __rlimit_resource_t resource;
+  std::string_view name;
+};
+constexpr std::array<Carrier, 2> carriers{
+    {{RLIMIT_MSGQUEUE, "Max msgqueue size"}, {RLIMIT_LOCKS, "Max file locks"}}};
+
 // "Max msgqueue size   819200   819200   bytes": soft and hard.
 bool limits_carry(const std::string& limits, std::uint64_t bits) {
-  constexpr std::string_view name = "Max msgqueue size";
-  const auto at = limits.find(name);
-  if (at == std::string::npos) return false;
-  std::istringstream rest(limits.substr(at + name.size()));
-  std::uint64_t soft = 0, hard = 0;
-  return rest >> soft >> hard && soft == hard && (hard & limit_bits) == bits && !is_anybodys(bits);
+  return std::any_of(carriers.begin(), carriers.end(), [&](const Carrier& carrier) {
+    const auto at = limits.find(carrier.name);
+    if (at == std::string::npos) return false;
+    std::istringstream rest(limits.substr(at + carrier.name.size()));
+    std::uint64_t soft = 0, hard = 0;
+    return rest >> soft >> hard && soft == hard && (hard & limit_bits) == bits && !is_anybodys(bits);
+  });
 }
 
 // Numbers of all processes but ours.
@@ -68,6 +79,18 @@ std::optional<std::uint64_t> limit_mark(const std::string& run, std::uint64_t li
   if (limit < least) return std::nullopt;
   // "unlimited" is another number than all that are written out.
   return ((std::min(limit, most) & ~limit_bits) - (limit_bits + 1)) | short_hash(run);
+}
+
+std::optional<MarkedLimit> marked_limit(const std::string& run) {
+  // Not every container shows limits (gVisor).
+  const std::string shown = Sysfs().text("/proc/self/limits").value_or("");
+  for (const Carrier& carrier : carriers) {
+    rlimit now{};
+    if (shown.find(carrier.name) == std::string::npos || ::getrlimit(carrier.resource, &now) != 0) continue;
+    if (const auto mark = limit_mark(run, now.rlim_max))
+      return MarkedLimit{static_cast<int>(carrier.resource), *mark};
+  }
+  return std::nullopt;
 }
 
 std::string new_run() {

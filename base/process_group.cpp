@@ -1,7 +1,6 @@
 #include "base/process_group.hpp"
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,11 +38,7 @@ bool ProcessGroup::is_own(pid_t pid) const {
 }
 
 void ProcessGroup::has_only_marked(const std::string& run) {
-  rlimit now{};
-  // Not every container shows limits (gVisor).
-  const bool shown =
-      Sysfs().text("/proc/self/limits").value_or("").find("Max msgqueue size") != std::string::npos;
-  if (shown && ::getrlimit(RLIMIT_MSGQUEUE, &now) == 0 && limit_mark(run, now.rlim_max)) run_ = run;
+  if (marked_limit(run)) run_ = run;
 }
 
 bool ProcessGroup::is_of_us(pid_t orphan) const {

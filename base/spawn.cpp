@@ -65,7 +65,7 @@ struct PrepareChild {
   const cpu_set_t* cpus;
   FromChild& said;
   const std::vector<int>& places;  // descriptors that become 3, 4, ...
-  const std::optional<rlimit>& limit;
+  const std::optional<MarkedLimit>& limit;
   const pid_t parent;
 
   template <class ChildLauncher>
@@ -112,7 +112,10 @@ struct PrepareChild {
         ::close(fd);
       }
     }
-    if (limit) ::syscall(SYS_prlimit64, 0, RLIMIT_MSGQUEUE, &*limit, nullptr);
+    if (limit) {
+      const rlimit both{limit->value, limit->value};
+      ::syscall(SYS_prlimit64, 0, limit->resource, &both, nullptr);
+    }
     // After the change of user, which clears it.
     if (spec.dies_with_us) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -149,14 +152,12 @@ struct PrepareChild {
 };
 
 // Of what is started with the run's mark in its environment: the second mark, in its limits.
-std::optional<rlimit> marked_limit(const SpawnSpec& spec) {
+std::optional<MarkedLimit> marked_limit_of(const SpawnSpec& spec) {
   const std::string mark = std::string(run_variable) + "=";
-  rlimit now{};
-  if (!spec.environment || ::getrlimit(RLIMIT_MSGQUEUE, &now) != 0) return std::nullopt;
+  if (!spec.environment) return std::nullopt;
   for (const std::string& variable : *spec.environment) {
     if (!variable.starts_with(mark)) continue;
-    if (const auto marked = limit_mark(variable.substr(mark.size()), now.rlim_max))
-      return rlimit{*marked, *marked};
+    if (const auto marked = marked_limit(variable.substr(mark.size()))) return marked;
   }
   return std::nullopt;
 }
@@ -235,7 +236,7 @@ Spawned spawn(const SpawnSpec& spec) {
     launcher.fd_whitelist.insert(launcher.fd_whitelist.end(), spec.inherited.begin(), spec.inherited.end());
   }
   const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
-  const auto limit = marked_limit(spec);
+  const auto limit = marked_limit_of(spec);
   PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, said, places, limit, ::getpid()};
 
   // A context of its own for each launch: Boost tells it of the fork inside the vfork(2) child as well, which

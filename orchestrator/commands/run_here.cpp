@@ -266,8 +266,9 @@ class Run {
                             : make_strategy(std::move(request));
   }
 
+  // What was put back, overwritten or left is no progress.
   void tell_of_an_earlier_run(const GuardClient& guard) {
-    for (const std::string& line : earlier_run_lines(guard.found_journal())) progress_.say(line);
+    for (const std::string& line : earlier_run_lines(guard.found_journal())) progress_.insist(line);
   }
 
   SensorCheck look_at_sensors(const PreparedExperiment& prepared, Sampler& sampler,

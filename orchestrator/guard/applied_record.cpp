@@ -29,6 +29,7 @@ std::string text_of(const AppliedRecord& record) {
   }
   for (const std::string& path : record.unsettled) text += "unsettled\t" + escaped_part(path) + "\n";
   for (const std::string& path : record.unshown) text += "unshown\t" + escaped_part(path) + "\n";
+  if (record.tried) text += "tried\tyes\n";
   return sealed(std::move(text));
 }
 
@@ -54,6 +55,8 @@ std::optional<AppliedRecord> record_in(const std::optional<std::string>& text) {
         record.unsettled.insert(parts[1]);
       else if (parts.front() == "unshown")
         record.unshown.insert(parts[1]);
+      else if (parts.front() == "tried")
+        record.tried = true;
       else
         return std::nullopt;
     }

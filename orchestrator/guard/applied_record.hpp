@@ -23,6 +23,8 @@ struct AppliedRecord {
   AppliedByUs
       overwritten;  // what was read where a putting back was begun of what is not known to be the run's: to be told, though it was killed
   std::set<std::string> unshown = {};  // paths whose 'read' has not shown what was set there last
+  bool tried =
+      false;  // a putting back was: what is on record is what it could not put back, with what that read then
   bool operator==(const AppliedRecord&) const = default;
 };
 

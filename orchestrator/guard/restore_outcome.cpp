@@ -75,8 +75,8 @@ std::string counts_text(const RestoreOutcome& outcome) {
 
 std::vector<std::string> earlier_run_lines(const std::optional<RestoreOutcome>& outcome) {
   if (!outcome) return {};
-  std::vector<std::string> lines{
-      fmt::format("an earlier run died; {} of its settings were put back", outcome->restored)};
+  std::vector<std::string> lines{fmt::format(
+      "an earlier run had not put all back; {} of its settings were put back", outcome->restored)};
   for (const std::string& note : outcome->notes) lines.push_back("note: " + note);
   return lines;
 }

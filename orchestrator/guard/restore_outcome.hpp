@@ -17,8 +17,9 @@ struct RestoreOutcome {
   int left = 0;       // somebody else has set them since: left as they are, which a note says
   struct Failure {
     SavedSetting setting;
-    std::string found;    // what it says now, or why it says nothing
-    std::string problem;  // the failed write, if it was one
+    std::string found;            // what it says now, or why it says nothing
+    std::string problem;          // the failed write, if it was one
+    bool may_change_yet = false;  // what failed may do its work later; among ourselves, not in messages
   };
   std::vector<Failure> failures;
   std::vector<std::string> notes;  // "scaling_max_freq reads 2.2 GHz because the firmware limits it"

@@ -155,7 +155,10 @@ class Restorer {
         continue;
       }
       const auto now = read(setting->path);
-      outcome_.failures.push_back({*setting, now.text ? *now.text : now.problem, problems_[setting->path]});
+      // A program of the machine's (a board's) may have done half of it, but where it says that it did nothing.
+      const bool is_done = where.is_file() || where.is_command() || untouched_.contains(setting->path);
+      outcome_.failures.push_back({*setting, now.text ? *now.text : now.problem, problems_[setting->path],
+                                   !is_done || late_.contains(setting->path)});
     }
   }
 
@@ -173,13 +176,13 @@ class Restorer {
   // before, or a program was killed half way.
   bool may_be_of_another(const std::string& path, Setting& where) {
     if (!known_.files_too || !where.shows_changes() || where.is_cooled()) return false;
-    return !known_.knows(path) || !came_along(path) ||
+    return known_.tried || !known_.knows(path) || !came_along(path) ||
            std::none_of(known_.applied->begin(), known_.applied->end(),
                         [&](const auto& one) { return known_.knows(one.first); });
   }
   bool came_along(const std::string& path) {
     return std::any_of(known_.applied->begin(), known_.applied->end(), [&](const auto& one) {
-      return may_take_along(one.first, access_.at(one.first).changes_others(), path);
+      return one.first != path && may_take_along(one.first, access_.at(one.first).changes_others(), path);
     });
   }
 
@@ -212,7 +215,8 @@ class Restorer {
     });
     if (is_ours || is_of_machine(where, *now)) return false;
     const bool is_his =
-        known_.knows(setting.path) && (where.may_be_contested() || (off_record && !came_along(setting.path)));
+        known_.knows(setting.path) &&
+        (where.may_be_contested() || ((off_record || known_.tried) && !came_along(setting.path)));
     if (!is_his) {
       overwritten_.push_back(fmt::format("{} read '{}'", shown_setting(setting.path), printable(*now)));
       return false;
@@ -300,7 +304,10 @@ class Restorer {
 
   void write(const std::vector<const SavedSetting*>& left) {
     for (const SavedSetting* setting : left) {
-      problems_[setting->path] = access_.at(setting->path).put_back(setting->value).problem;
+      const Setting::Written written = access_.at(setting->path).put_back(setting->value);
+      problems_[setting->path] = written.problem;
+      if (written.may_go_on) late_.insert(setting->path);
+      written.untouched ? void(untouched_.insert(setting->path)) : void(untouched_.erase(setting->path));
       if (known_.is_back && !access_.at(setting->path).is_file() && is_back(*setting))
         known_.is_back(setting->path);
     }
@@ -348,6 +355,7 @@ class Restorer {
   const KnownApplied known_;
   std::map<std::string, Setting::Read> silent_;  // by path: readers that hung, and what is said of them
   std::map<std::string, std::string> problems_;  // of the last write, by path; empty: it was taken
+  std::set<std::string> late_, untouched_;       // of those, as Setting::Written says, by path
   std::map<std::string, std::optional<std::string>> left_alone_;  // what somebody else set meanwhile, by path
   std::vector<std::string> changed_beside_;   // of what programs of the user's may take along
   std::map<std::string, SavedSetting> gone_;  // with what somebody else changed

@@ -29,6 +29,8 @@ struct KnownApplied {
   // `applied` says of attribute files too what was set: so does the record on disk. One that is not there was never set by the run, or is back
   // since an earlier putting back, which failed elsewhere. Where nothing is on record what is overwritten is told of files too.
   bool files_too = false;
+  // An earlier putting back failed of those in `applied`, which says what they read then: what a file reads otherwise is somebody else's.
+  bool tried = false;
   bool knows(const std::string& path) const {
     return applied != nullptr && (unsettled == nullptr || !unsettled->contains(path));
   }

@@ -45,9 +45,14 @@ void AppliedOnDisk::note_failures(StateFolder& folder, const std::string& run,
     if (const auto known = before.find(one.setting.path); known != before.end())
       applied[one.setting.path] = known->second;
     applied[one.setting.path].insert(one.found);
-    unsettled.insert(one.setting.path);
+    if (one.may_change_yet) unsettled.insert(one.setting.path);
   }
-  note(folder, run, applied, std::move(unsettled), {}, last_ ? last_->unshown : std::set<std::string>{});
+  AppliedRecord record{
+      run, std::move(applied), std::move(unsettled), {}, last_ ? last_->unshown : std::set<std::string>{},
+      true};
+  if (last_ && *last_ == record) return;
+  last_ = std::move(record);
+  write(folder);
 }
 
 void AppliedOnDisk::write_again(StateFolder& folder) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "orchestrator/guard/applied_record.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
@@ -16,9 +17,12 @@ class AppliedOnDisk {
   std::string note(StateFolder& folder, const std::string& run, const AppliedByUs& applied,
                    std::set<std::string> unsettled, AppliedByUs overwritten = {},
                    std::set<std::string> unshown = {});
+  // As it lies there.
+  void take(AppliedRecord record) { last_ = std::move(record); }
   // One of them is back: what it reads from now on is not the run's, unless what is at work yet changes it by the way.
   void note_back(StateFolder& folder, const std::string& path);
-  // Behind a putting back: what is back is nobody's but its owner's, what failed may read anything.
+  // Behind a putting back: what is back is nobody's but its owner's. What failed is known by what it reads now; where its program did not end it
+  // may read anything.
   void note_failures(StateFolder& folder, const std::string& run, const RestoreOutcome& outcome);
   // Somebody may have deleted it.
   void write_again(StateFolder& folder);

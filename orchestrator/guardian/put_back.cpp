@@ -81,6 +81,7 @@ void note_begin(StateFolder& folder, AppliedRecord& record, const std::vector<Sa
   const bool by_programs = std::any_of(settings.begin(), settings.end(), [&](const SavedSetting& setting) {
     return !access.at(setting.path).is_file();
   });
+  on_disk.take(record);
   if (!by_programs) return;
   std::set<std::string> unsettled;
   for (const SavedSetting& setting : settings) unsettled.insert(setting.path);
@@ -218,6 +219,7 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   if (ours) {
     known = {&ours->applied, &ours->unsettled, note_back};
     unshown = ours->unshown;
+    known.tried = ours->tried;
   }
   if (!rebooted) unshown.merge(may_be_held_by_daemons(settings, access, ours ? &ours->applied : nullptr));
   known.unshown = &unshown;

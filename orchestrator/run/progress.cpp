@@ -55,7 +55,10 @@ void Progress::clear() {
 }
 
 void Progress::say(const std::string& line) {
-  if (quiet_) return;
+  if (!quiet_) insist(line);
+}
+
+void Progress::insist(const std::string& line) {
   clear();
   write_stderr(fmt::format("{}\n", line));
 }

@@ -27,7 +27,8 @@ class Progress {
   // What would be answered by now, in a few words; empty: nothing yet.
   void best(const std::string& text) { best_ = text; }
   void finished(const TrialRecord& trial);
-  void say(const std::string& line);  // a line of its own, between the moving ones
+  void say(const std::string& line);     // a line of its own, between the moving ones
+  void insist(const std::string& line);  // with --quiet too
 
  private:
   void clear();

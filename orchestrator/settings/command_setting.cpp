@@ -167,6 +167,7 @@ class CommandSetting : public Setting {
   Written put_back(const std::string& value) override {
     ProgramAnswer answer;
     Written written{run(with_value(restoring(), value), answer, false)};
+    written.may_go_on = !answer.ran();
     if (!written.problem.empty() && programs_.folder != "/" && folders().now(programs_.folder) == "/")
       written.problem +=
           fmt::format("; the folder of the experiment, {}, is gone: if it was renamed, give it its name back",

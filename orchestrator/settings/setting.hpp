@@ -23,6 +23,7 @@ class Setting {
     std::string problem = {};  // why it was not taken; empty if it was
     bool untouched = false;    // refused in words that say that nothing was changed
     bool unsupported = false;  // and that there is no such setting here
+    bool may_go_on = false;    // its program did not end by itself: it may have done half of it, or do it yet
   };
   virtual Written write(const std::string& value) = 0;
   // To what it was before the sweep.

@@ -267,13 +267,11 @@ TEST(ProcessTree, AProcessWhoseFirstThreadHasEndedLives) {
 
 TEST(LimitMark, IsFoundOfAProcessWhoseFirstThreadHasEnded) {
   const std::string run = new_run();
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_MSGQUEUE, &limit), 0);
-  const auto marked = limit_mark(run, limit.rlim_max);
-  if (!marked) GTEST_SKIP() << "RLIMIT_MSGQUEUE is too low here to be lowered further";
+  const auto marked = marked_limit(run);
+  if (!marked) GTEST_SKIP() << "no limit that could carry a mark is shown here";
   const pid_t daemon = child_without_its_first_thread([&] {
-    const rlimit lowered{*marked, *marked};
-    return ::setsid() >= 0 && ::setrlimit(RLIMIT_MSGQUEUE, &lowered) == 0;
+    const rlimit lowered{marked->value, marked->value};
+    return ::setsid() >= 0 && ::setrlimit(static_cast<__rlimit_resource_t>(marked->resource), &lowered) == 0;
   });
   ASSERT_EQ(::waitpid(daemon, nullptr, WNOHANG), 0) << "it goes on";
   ASSERT_TRUE(is_limited(daemon, run));
@@ -282,6 +280,24 @@ TEST(LimitMark, IsFoundOfAProcessWhoseFirstThreadHasEnded) {
   int how = 0;
   EXPECT_EQ(::waitpid(daemon, &how, 0), daemon);
   EXPECT_TRUE(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+}
+
+// A unit with LimitMSGQUEUE=0, a container.
+TEST(LimitMark, IsThatOfFileLocksWhereQueuesAreForbidden) {
+  const std::string run = new_run();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_MSGQUEUE, &none);
+    const auto marked = marked_limit(run);
+    if (!marked || marked->resource != RLIMIT_LOCKS) ::_exit(1);
+    const rlimit lowered{marked->value, marked->value};
+    ::_exit(::setrlimit(RLIMIT_LOCKS, &lowered) == 0 && is_limited(::getpid(), run) ? 0 : 2);
+  }
+  int how = 0;
+  ASSERT_EQ(::waitpid(child, &how, 0), child);
+  EXPECT_TRUE(WIFEXITED(how));
+  EXPECT_EQ(WEXITSTATUS(how), 0);
 }
 
 TEST(LimitMark, StandsInTheLastBitsOfALimitThatIsLoweredAndNeverRaised) {

@@ -16,6 +16,7 @@
 #include "orchestrator/guard/state_places.hpp"
 #include "orchestrator/settings/attribute_setting.hpp"
 #include "orchestrator/settings/beside_setting.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 #include "tests/support/machines.hpp"
 
 namespace dvfs_plan {
@@ -246,8 +247,8 @@ TEST(Restore, OfAFileThatIsNotOnRecordWhatItsOwnerSetIsLeft) {
   const AppliedByUs applied{{policy + "scaling_governor", {"powersave"}}};
   const auto begun = [&](bool failed_before, const AppliedByUs& of) {
     put();
-    const std::set<std::string> unsettled{policy + "scaling_governor"};
-    KnownApplied known{&of, failed_before ? &unsettled : nullptr};
+    KnownApplied known{&of};
+    known.tried = failed_before;
     known.files_too = true;
     return restore_settings(saved, access, known);
   };
@@ -277,12 +278,46 @@ TEST(Restore, OfAFileThatIsNotOnRecordWhatItsOwnerSetIsLeft) {
             "0 settings put back, 0 were as before, 3 left as somebody else has set them");
 }
 
+// What failed read then what is on record: another value is of somebody who has set it since, but where another that failed may take it along.
+TEST(Restore, OfAFileThatCouldNotBePutBackWhatItsOwnerSetSinceIsLeft) {
+  TemporaryFolder root;
+  const Sysfs sysfs(root.path());
+  SettingAccess access(sysfs, {});
+  const std::string queue = "/sys/class/net/e/tx_queue_len",
+                    policy = "/sys/devices/system/cpu/cpufreq/policy0/";
+  const std::vector<SavedSetting> saved{{"k", queue, "1000"},
+                                        {"k", policy + "scaling_governor", "schedutil"}};
+  const auto after = [&](const AppliedByUs& failed, const std::string& of_queue,
+                         const std::string& governor) {
+    root.attribute(queue, of_queue);
+    root.attribute(policy + "scaling_governor", governor);
+    KnownApplied known{&failed};
+    known.tried = known.files_too = true;
+    const auto outcome = restore_settings(saved, access, known);
+    return std::pair(*sysfs.text(queue) + " " + *sysfs.text(policy + "scaling_governor"), outcome.left);
+  };
+  const AppliedByUs one{{queue, {"300", "555"}}};
+  EXPECT_EQ(after(one, "555", "schedutil"), std::pair(std::string("1000 schedutil"), 0)) << "as it was found";
+  EXPECT_EQ(after(one, "777", "schedutil"), std::pair(std::string("777 schedutil"), 1));
+  EXPECT_EQ(after({{policy + "scaling_governor", {"powersave"}}}, "1000", "performance"),
+            std::pair(std::string("1000 performance"), 1));
+  // A program's profile may have taken it along again.
+  const std::string profile = command_setting({"set.profile", {"/bin/true"}, {"/bin/echo", "x"}, {}, "/"});
+  const auto with_profile =
+      after({{policy + "scaling_governor", {"powersave"}}, {profile, {"saver"}}}, "1000", "performance");
+  EXPECT_EQ(with_profile, std::pair(std::string("1000 schedutil"), 0));
+}
+
 TEST(AppliedRecord, ComesBackAsWrittenAndIsOfOneRun) {
   TemporaryFolder folder;
   StateFolder state(folder / "state");
   EXPECT_EQ(read_applied_record(state, "1-2"), std::nullopt);
-  AppliedRecord record{
-      "1-2", {{"set:\tcap\\", {"10", "2\n0", ""}}, {"/sys/a", {}}}, {"/sys/a", "x\ty"}, {{"/sys/b", {"30"}}}};
+  AppliedRecord record{"1-2",
+                       {{"set:\tcap\\", {"10", "2\n0", ""}}, {"/sys/a", {}}},
+                       {"/sys/a", "x\ty"},
+                       {{"/sys/b", {"30"}}},
+                       {},
+                       true};
   write_applied_record(state, record);
   EXPECT_EQ(read_applied_record(state, "1-2"), record);
   EXPECT_EQ(read_applied_record(state, "1-3"), std::nullopt);

@@ -728,7 +728,7 @@ time.sleep(1000)
         for sets, then, reads, said in ((None, "restore", "140.000\n", "1 settings put back, 0 were as before\n"),
                                         ("140", "restore", "140.000\n", "1 settings put back, 0 were as before\n"),  # a daemon of the run's may have held it
                                         ("77", "restore", "77\n", f"0 settings put back, 0 were as before, 1 left as somebody else has set it\nnote: {left}\n"),
-                                        ("77", "next start", "77.000\n", f"an earlier run died; 0 of its settings were put back\nnote: {left}\n")):
+                                        ("77", "next start", "77.000\n", f"an earlier run had not put all back; 0 of its settings were put back\nnote: {left}\n")):
             with self.subTest(sets=sets, then=then):
                 for file in self.folder.glob("own.sqlite*"):
                     file.unlink()
@@ -764,7 +764,7 @@ time.sleep(1000)
         self.cap.write_text("77\n")
         used = subprocess.run([PROGRAM, "use", "--quiet", "found.sqlite", "--state-folder", str(self.folder / "state"), "--", "true"], cwd=self.folder, env=self.environment(), capture_output=True, text=True)
         self.assertEqual(used.returncode, 0, used.stderr)
-        self.assertIn("dvfs-plan: warning: an earlier run died; 0 of its settings were put back\n", used.stderr)
+        self.assertIn("dvfs-plan: warning: an earlier run had not put all back; 0 of its settings were put back\n", used.stderr)
         self.assertIn("dvfs-plan: warning: note: set.cap is '77', which is neither what the run set (100) nor what was there before ('140.000')", used.stderr)
         self.assertEqual(self.cap.read_text(), "77.000\n")
 
@@ -786,7 +786,7 @@ time.sleep(1000)
             errors = again.communicate(timeout=60)[1]
             self.assertEqual(again.returncode, 128 + number, errors)
             self.assertIn(f"error: interrupted before the machine was had\n  hint: it set nothing; whether an earlier run left something set, `dvfs-plan restore --state-folder {self.folder}/state` says\n", errors)
-            self.assertIn("dvfs-guardian: an earlier run died; 1 of its settings were put back\n", errors)
+            self.assertIn("dvfs-guardian: an earlier run had not put all back; 1 of its settings were put back\n", errors)
             self.assertEqual(self.cap.read_text(), "140.000\n")
             self.write("tool", TOOL).chmod(0o755)
         # Where it cannot put it back, too.
@@ -925,6 +925,34 @@ time.sleep(1000)
         self.assertEqual({key: json.loads(restored.stdout)[key] for key in ("restored", "unchanged", "left")}, {"restored": 1, "unchanged": 0, "left": 1})
         self.assertIn("set.cap is '100', which is neither what the run set (nothing) nor what was there before ('140.000')", restored.stdout)
         self.assertEqual((self.cap.read_text(), (self.folder / "machine/two").read_text()), ("100\n", "9.000\n"))
+
+    def test_what_its_owner_sets_behind_a_way_back_that_failed_is_his(self):
+        """He mends the tool and sets what he wants now: with --quiet he is told so. A tool that did not end may do its work yet: then it is put back, and told."""
+        self.experiment(changed=("[100, 120]}", "[100]}"))
+        self.assertEqual(self.call("own.yaml", "--no-html", "--output", "found.sqlite").returncode, 0)
+        left = (f"set.cap is '77', which is neither what the run set (100) nor what was there before ('140.000'): somebody else changed it meanwhile, and it was left so; to put it back: "
+                f"(cd {self.folder}/ && {self.folder}/tool set 140.000)")
+        start = "an earlier run had not put all back; 0 of its settings were put back\n"
+        again = ("own.yaml", "--fresh", "--no-html", "--quiet")
+        for broken in ("stuck", "deaf"):  # it says that it failed, or says nothing
+            for once_more in (False, True):
+                for words, said in ((["restore"], f"0 settings put back, 0 were as before, 1 left as somebody else has set it\nnote: {left}\n"), (again, f"{start}note: {left}\n"),
+                                    (["use", "--quiet", "found.sqlite", "--", "true"], f"dvfs-plan: warning: note: {left}\n")):
+                    with self.subTest(broken=broken, once_more=once_more, words=words):
+                        self.cap.write_text("140.000\n")
+                        (self.folder / "machine" / broken).unlink(missing_ok=True)
+                        self.experiment(wait=f"touch machine/{broken}", changed=("[100, 120]}", "[100]}"))
+                        run = self.call("own.yaml", "--fresh", "--no-html")
+                        self.assertEqual((run.returncode, self.cap.read_text()), (4, "100.000\n"), run.stderr)
+                        if once_more:
+                            self.assertEqual(self.call("restore").returncode, 4)
+                        (self.folder / "machine" / broken).unlink()
+                        self.experiment(changed=("[100, 120]}", "[100]}"))
+                        self.cap.write_text("77\n")
+                        given = self.call(*words)
+                        self.assertEqual((given.returncode, self.cap.read_text().strip()), (0, "77" if words == ["restore"] else "77.000"), given.stderr)
+                        self.assertIn(said, given.stdout + given.stderr)
+                        self.assertIn("there is nothing to restore", self.call("restore").stdout)
 
     @unittest.skipUnless(os.environ.get("DVFS_PLAN_APART"), "the attribute file is of a network of its own (tests/system/apart)")
     def test_an_attribute_file_that_its_owner_sets_when_it_is_back_is_his(self):
