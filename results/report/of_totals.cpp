@@ -42,11 +42,16 @@ std::vector<const TrialRow*> that_did(const std::vector<const TrialRow*>& trials
 struct TotalsOfPoint {
   std::optional<TotalsRatio> energy, time;
   Done done = units_of;
+  bool wide = false;  // departures as many times as large as intervals are to be wider
 
-  double x_time(const TrialRow& trial) const { return time->departure({*time_used(trial), *done(trial)}); }
+  double wider() const { return std::max(time->wider(), energy ? energy->wider() : 1); }
+  double x_time(const TrialRow& trial) const {
+    return (wide ? time->wider() : 1) * time->departure({*time_used(trial), *done(trial)});
+  }
   std::optional<double> x_energy(const TrialRow& trial) const {
     const auto used = energy_used(trial);
-    return used && energy ? std::optional(energy->departure({*used, *done(trial)})) : std::nullopt;
+    if (!used || !energy) return std::nullopt;
+    return (wide ? energy->wider() : 1) * energy->departure({*used, *done(trial)});
   }
 };
 
@@ -81,6 +86,7 @@ WorkOfTrial own_work(const TrialRow& trial) {
 }
 
 void set_run(WorkOfTrial& one, const TrialRow& trial, const TotalsOfPoint& totals) {
+  one.wider_of_run = totals.wider();
   one.time_of_run = totals.time->ratio() * (1 + totals.x_time(trial));
   const auto x_energy = totals.x_energy(trial);
   if (!x_energy) return;
@@ -93,6 +99,7 @@ void set_run(WorkOfTrial& one, const TrialRow& trial, const TotalsOfPoint& total
 
 void set_unit(WorkOfTrial& one, const TrialRow& trial, const TotalsOfPoint& totals,
               const ObjectiveSpec& objective) {
+  one.wider = totals.wider();
   const double time = totals.time->ratio(), x_time = totals.x_time(trial);
   one.time = time * (1 + x_time);
   one.time_in_logs = time * std::exp(x_time);
@@ -118,7 +125,10 @@ WorkOfTrial work_of(const TrialRow& trial, const WorkOfTrials& unequal) {
   return found == unequal.end() ? own_work(trial) : found->second;
 }
 
-WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const ObjectiveSpec& objective) {
+namespace {
+
+WorkOfTrials work_by_totals(const std::vector<const TrialRow*>& trials, const ObjectiveSpec& objective,
+                            bool wide) {
   WorkOfTrials work;
   const auto with_runs = that_did(trials, runs_of);
   const auto of_runs = unequal_totals(with_runs, runs_of);
@@ -130,11 +140,18 @@ WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const Ob
   }
   const bool per_run = objective.per.empty();
   const auto those = per_run ? with_runs : that_did(trials, units_of);
-  const auto totals = per_run ? of_runs : unequal_totals(those, units_of);
+  auto totals = per_run ? of_runs : unequal_totals(those, units_of);
+  if (totals) totals->wide = wide;
   if (totals) {
     for (const TrialRow* trial : those) set_unit(work_of_one(trial), *trial, *totals, objective);
   }
   return work;
+}
+
+}  // namespace
+
+WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const ObjectiveSpec& objective) {
+  return work_by_totals(trials, objective, false);
 }
 
 void set_work_of_totals(std::vector<TrialRow>& trials, const ExperimentRow& experiment) {
@@ -142,7 +159,7 @@ void set_work_of_totals(std::vector<TrialRow>& trials, const ExperimentRow& expe
   for (TrialRow& trial : trials) points[{trial.scenario, trial.point}].push_back(&trial);
   for (const auto& [point, mine] : points) {
     const std::vector<const TrialRow*> those(mine.begin(), mine.end());
-    const WorkOfTrials work = work_of_totals(those, experiment.objective_for(those.front()->workload));
+    const WorkOfTrials work = work_by_totals(those, experiment.objective_for(those.front()->workload), true);
     for (TrialRow* trial : mine) {
       const auto found = work.find(trial);
       if (found == work.end()) continue;

@@ -20,6 +20,8 @@ struct WorkOfTrial {
   std::optional<double> energy, time, objective, edp, ed2p;               // their mean is the totals' ratio
   std::optional<double> energy_in_logs, time_in_logs, objective_in_logs;  // their geometric mean is
   std::optional<double> energy_of_run, time_of_run, above_idle_of_run;    // their mean is the totals' ratio
+  double wider = 1,
+         wider_of_run = 1;  // TotalsRatio::wider(): by how many times intervals made of these are to be wider
 };
 using WorkOfTrials = std::unordered_map<const TrialRow*, WorkOfTrial>;
 
@@ -30,7 +32,7 @@ WorkOfTrial work_of(const TrialRow& trial, const WorkOfTrials& unequal);
 WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const ObjectiveSpec& objective);
 
 // The same of all points: what each trial took per unit (of no metric: per run, each a unit then) and its objective are replaced by those whose
-// geometric mean is the totals'.
+// geometric mean is the totals', and which scatter `wider` times as much.
 void set_work_of_totals(std::vector<TrialRow>& trials, const ExperimentRow& experiment);
 
 // Scenario and point of those of which a trial did not reach the target; trials that are left out, a recheck's among them, tell of none.

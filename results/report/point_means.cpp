@@ -23,6 +23,7 @@ struct Values {
   std::vector<double> values = {};
   std::vector<std::optional<SensorPart>> sensor = {};  // of each value, or none
   std::vector<std::string> groups = {};
+  double wider = 1;  // than the scatter of these values makes it, their interval (WorkOfTrial)
   void add(double value, const std::string& group) {
     values.push_back(value);
     groups.push_back(group);
@@ -41,6 +42,11 @@ struct Values {
                       : estimate_of_values_in_groups(values, groups, sensor);
     const bool one = std::adjacent_find(groups.begin(), groups.end(), std::not_equal_to<>()) == groups.end();
     if (result && one && of.blocks_differ) result->half_width.reset();
+    if (wider > 1 && result && result->half_width) {
+      const double sensors = result->sensor_half_width.value_or(0);
+      const double scatter = std::sqrt(std::max(0.0, std::pow(*result->half_width, 2) - sensors * sensors));
+      result->half_width = std::hypot(wider * scatter, sensors);
+    }
     return result;
   }
 };
@@ -205,6 +211,10 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
       sensor_shares.push_back(*share);
     }
     const WorkOfTrial work = work_of(*trial, of.unequal);
+    for (Values* const of_run : {&energy, &above_idle, &time}) of_run->wider = work.wider_of_run;
+    for (Values* const of_work : {&objective, &per_unit, &work_energy, &work_time, &edp, &ed2p})
+      of_work->wider = work.wider;
+    point.wider = work.wider;
     energy.add(work.energy_of_run, group, sensor);
     if (trial->energy_j && !sensor) ++point.without_sensor_part;
     std::optional<SensorPart> above_idle_sensor;

@@ -221,15 +221,50 @@ class Scenario {
     return std::hypot(std::sqrt(squares), std::abs(systematic) + own);
   }
 
+  // By what the interval of a point's mean is wider since a few of its trials did most of the work, relative: it is none of the sensors', and is
+  // added as theirs.
+  double added(const PointSummary& point, std::optional<Estimate> PointSummary::*of) const {
+    const std::optional<Estimate>& mean = point.*of;
+    if (point.wider <= 1 || !mean || !mean->half_width || !(mean->mean > 0)) return 0;
+    const double sensors = mean->sensor_half_width.value_or(0);
+    const double scatter = std::sqrt(std::max(0.0, std::pow(*mean->half_width, 2) - sensors * sensors));
+    return scatter / mean->mean * std::sqrt(1 - 1 / (point.wider * point.wider));
+  }
+  double added(const PointSummary& a, const PointSummary& b,
+               std::optional<Estimate> PointSummary::*of) const {
+    return std::hypot(added(a, of), added(b, of));
+  }
+  // What is added to the ratio of the objective, over all trials of both or `of` them.
+  double added_to_objective(const PointSummary& a, const PointSummary& b,
+                            const std::vector<BlockedValue>* of = nullptr) const {
+    const bool of_time = objective_spec_.minimise == Objective::time;
+    double all = of_time ? 0 : sensor_part(a, b, of);
+    for (const PointSummary* point : {&a, &b}) {
+      const double mine = added(*point, &PointSummary::objective);
+      if (mine == 0) continue;
+      const auto count =
+          of == nullptr ? 0 : std::count_if(of->begin(), of->end(), [&](const BlockedValue& value) {
+            return &result_.points[static_cast<std::size_t>(value.point)] == point;
+          });
+      const double fewer =
+          count > 0 ? std::sqrt(static_cast<double>(point->objective->n) / static_cast<double>(count)) : 1;
+      all = std::hypot(all, mine * fewer);
+    }
+    return all;
+  }
+
   void compare(std::size_t i) {
     PointSummary& point = result_.points[i];
     if (!result_.reference || i == *result_.reference) return;
     const int mine = static_cast<int>(i), reference = static_cast<int>(*result_.reference);
-    const double sensor = sensor_part(point, result_.points[*result_.reference]);
-    point.saving = paired_change(energy_, mine, reference, ChangeOf::saving, sensor);
-    point.slowdown = paired_change(time_, mine, reference, ChangeOf::increase);
-    point.gain = paired_change(objective_, mine, reference, ChangeOf::saving,
-                               objective_spec_.minimise == Objective::time ? 0 : sensor);
+    const PointSummary& other = result_.points[*result_.reference];
+    point.saving =
+        paired_change(energy_, mine, reference, ChangeOf::saving,
+                      std::hypot(sensor_part(point, other), added(point, other, &PointSummary::work_energy)));
+    point.slowdown = paired_change(time_, mine, reference, ChangeOf::increase,
+                                   added(point, other, &PointSummary::work_time));
+    point.gain =
+        paired_change(objective_, mine, reference, ChangeOf::saving, added_to_objective(point, other));
     compare_means(point, result_.points[*result_.reference]);
   }
 
@@ -463,7 +498,9 @@ class Scenario {
     const auto& best = result_.points[*result_.best].objective;
     const bool by_sensors = objective_spec_.minimise != Objective::time && best && best->mean > 0;
     const double of_best_sensors = by_sensors ? best->sensor_half_width.value_or(0) / best->mean : 0;
-    return std::hypot(random, point.bound_sensor_share, of_best_sensors);
+    return std::hypot(
+        random, point.bound_sensor_share,
+        std::hypot(of_best_sensors, added(result_.points[*result_.best], &PointSummary::objective)));
   }
 
   // How much less of the objective the best has than `other`: by blocks that confirm it, or with what it owes to having been
@@ -475,7 +512,7 @@ class Scenario {
       return std::nullopt;
     const PointSummary &best = result_.points[*result_.best], &against = result_.points[other];
     const auto sensor = [&](const std::vector<BlockedValue>* of) {
-      return objective_spec_.minimise == Objective::time ? 0 : sensor_part(best, against, of);
+      return added_to_objective(best, against, of);
     };
     return named_saving(objective_, fresh_, static_cast<int>(result_.points.size()),
                         static_cast<int>(*result_.best), static_cast<int>(other), feasible, sensor(nullptr),
@@ -498,9 +535,7 @@ class Scenario {
       if (const auto gain = named_against(other, feasible)) return {gain->change, true};
       return {paired_change(objective_, static_cast<int>(*result_.best), static_cast<int>(other),
                             ChangeOf::saving,
-                            objective_spec_.minimise == Objective::time
-                                ? 0
-                                : sensor_part(result_.points[*result_.best], result_.points[other])),
+                            added_to_objective(result_.points[*result_.best], result_.points[other])),
               false};
     });
   }
@@ -525,12 +560,13 @@ class Scenario {
     edges(result_.points[*result_.best]);
   }
 
-  // Of each point's mean objective, what the sensors alone add, relative.
+  // Of each point's mean objective, what the sensors add, relative, and what unequal work does.
   std::vector<double> sensor_shares() const {
     std::vector<double> shares;
     for (const PointSummary& point : result_.points) {
       const bool known = point.objective && point.objective->sensor_half_width && point.objective->mean > 0;
-      shares.push_back(known ? *point.objective->sensor_half_width / point.objective->mean : 0);
+      const double by_sensors = known ? *point.objective->sensor_half_width / point.objective->mean : 0;
+      shares.push_back(std::hypot(by_sensors, added(point, &PointSummary::objective)));
     }
     return shares;
   }

@@ -76,6 +76,9 @@ struct PointSummary {
   int counted = 0;  // with verdict ok
   std::optional<Estimate> energy, above_idle, time, power, objective;
   std::optional<Estimate> work_energy, work_time;  // per unit of work, where the objective is; else per run
+  // By how many times their intervals, and that of the objective, are wider than by the scatter of the trials: a few of these did most of the
+  // work (results/trial/unequal_work.hpp).
+  double wider = 1;
   // Of these, with the blocks' level taken out: where not all points count in the same blocks. Means do not compare then.
   std::optional<double> energy_level, time_level;
   // Of the objective: what points are ranked by. The mean where all count in the same blocks; by a search there is none.

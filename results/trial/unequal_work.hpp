@@ -17,30 +17,26 @@ struct UsedForUnits {
   double used = 0, units = 0;  // joules or seconds; of all runs of a trial
 };
 
-// The ratio R of the totals. Each trial gets a value of which R is the mean, R (1 + x), or the geometric mean, R exp(x). x is
-// (used / R - units) / mean units, the linearised ratio estimator (W. G. Cochran, Sampling Techniques, 3rd ed., 6.4), made larger where a
-// few trials did most of the work: R follows those, so that they depart from it less than they scatter, and n trials tell of the scatter
-// what fewer would. Both are taken as they are where each trial's own ratio scatters alike (J. G. MacKinnon, H. White, J. Econometrics 29
-// (1985) 305: HC2; R. M. Bell, D. F. McCaffrey, Survey Methodology 28 (2002) 169: degrees of freedom). Whoever takes Student's t of n - 1
-// for the mean of these values has an interval for R; where all did the same work x is that of the trial's own ratio.
+// The ratio R of the totals. Each trial gets a value of which R is the mean, R (1 + x), or the geometric mean, R exp(x), with
+// x = (used / R - units) / mean units: the linearised ratio estimator (W. G. Cochran, Sampling Techniques, 3rd ed., 6.4), whose scatter
+// is that of the ratio. Where all did the same work it is the trial's own ratio.
 class TotalsRatio {
  public:
   // nullopt: nothing was done, or nothing used.
   static std::optional<TotalsRatio> of(std::span<const UsedForUnits> trials);
   double ratio() const { return ratio_; }
-  // Of one of these trials.
-  double departure(const UsedForUnits& trial) const { return wider_ * (as_it_scatters(trial) - middle_); }
+  double departure(const UsedForUnits& trial) const {
+    return (trial.used / ratio_ - trial.units) / mean_units_;
+  }
+  // By how many times an interval for R is to be wider than what Student's t of n - 1 makes of these departures; 1 or more.
+  //
+  // Where a few trials did most of the work R follows those, so that they depart from it by less than they scatter, and n trials tell of the
+  // scatter what fewer would. Both are taken as they are where each trial has a ratio of its own, and these scatter alike (R. M. Bell,
+  // D. F. McCaffrey, Survey Methodology 28 (2002) 169); where a trial did nothing it is 1.
+  double wider() const { return wider_; }
 
  private:
-  double as_it_scatters(const UsedForUnits& trial) const;  // its mean is `middle_`
-  double share_of(const UsedForUnits& trial) const { return trial.units / (mean_units_ * count_); }
-  double residual_factor(double share) const;
-  double wider_for(std::span<const UsedForUnits> trials) const;
-
-  double ratio_ = 0, mean_units_ = 0, count_ = 0;
-  bool one_did_all_ = false;  // nothing tells how ratios scatter: as they depart
-  double squares_ = 0;        // of all shares of the work, their sum
-  double middle_ = 0, wider_ = 1;
+  double ratio_ = 0, mean_units_ = 0, wider_ = 1;
 };
 
 // Whether these did unequal work, and some at all.
@@ -61,7 +57,8 @@ class TrialsByTotals {
   std::span<const FinishedTrial> seen_;
 };
 
-// The same trials, those that count with the time and energy of a unit by the totals of their point where it did unequal work: R exp(x).
+// The same trials, those that count with the time and energy of a unit by the totals of their point where it did unequal work:
+// R exp(x wider()), so that they scatter as much as they tell.
 // `objective`: that of a point; its value is set with them. `trials` must outlive what is returned.
 TrialsByTotals by_totals(std::span<const FinishedTrial> trials,
                          const std::function<const ObjectiveSpec&(int point)>& objective);

@@ -47,6 +47,24 @@ TEST(UnequalWork, IsByTheTotalsOfThePoint) {
   EXPECT_FALSE(all[6].work_time_s);
 }
 
+// As many degrees of freedom as the work is spread over.
+TEST(UnequalWork, IntervalsAreWiderWhereAFewDidMostOfIt) {
+  const auto wider = [](const std::vector<double>& units) {
+    std::vector<UsedForUnits> trials;
+    for (const double one : units) trials.push_back({one, one});
+    return TotalsRatio::of(trials)->wider();
+  };
+  EXPECT_NEAR(wider({1, 1, 1, 1, 1, 1}), 1, 1e-9);
+  EXPECT_NEAR(wider({3}), 1, 1e-9);
+  EXPECT_NEAR(wider({1, 0, 1}), 1, 1e-9) << "who did nothing has no ratio";
+  EXPECT_LT(wider({9, 10, 11, 10, 9, 11}), 1.02);
+  EXPECT_GT(wider({1, 2, 1, 2, 1, 2}), 1.05);
+  EXPECT_GT(wider({200, 500, 12000, 900, 3000, 400}), 3);
+  EXPECT_GT(wider({1, 1, 1, 1, 1, 1000}), 100) << "it follows the one, which hardly departs";
+  EXPECT_TRUE(std::isfinite(wider({1, 1, 1, 1e-300})));
+  EXPECT_TRUE(std::isfinite(wider({1e-9, 1e9})));
+}
+
 TEST(UnequalWork, OfASearchIsInItsModelAndNoFailure) {
   const std::vector<FinishedTrial> history{did(0, 1, 1, 10), did(0, 2, 1, 0), did(0, 3, 1, 0),
                                            did(1, 1, 1, 0)};
