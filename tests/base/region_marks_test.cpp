@@ -238,8 +238,8 @@ TEST_F(RegionChild, AClockOfATimeNamespaceIsAnotherOne) {
     const auto result = run("sleep 1.2; exec unshare --time --fork --monotonic " + std::string(behind) +
                             " /usr/bin/python3 -c '\nimport sys; sys.dont_write_bytecode = True\n"
                             "sys.path.insert(0, \"" DVFS_PLAN_SOURCE
-                            "/experiments/regions\")\nimport dvfs_plan_regions as r\n"
-                            "with r.region(\"a\"): pass\n'");
+                            "/experiments/regions\")\nimport time, dvfs_plan_regions as r\n"
+                            "with r.region(\"a\"): time.sleep(0.5)\n'");
     ASSERT_EQ(result.regions.marks.size(), 2U) << result.errors.tail;
     EXPECT_EQ(result.regions.not_believed, 2U);
     EXPECT_GT(result.regions.marks[0].time, result.started + 1'200'000'000);

@@ -179,6 +179,12 @@ class Attacks(unittest.TestCase):
         self.assertIsNone(looks.ask("set", MTU, "1400"))
         self.assertEqual(read(MTU), self.before[MTU])
 
+    def behind_the_queue(self, client):
+        """Where it stands it is told again while the one before ends."""
+        while (said := client.receive())[0] == "queued":
+            pass
+        return said
+
     def test_a_queue_goes_in_order(self):
         first = self.session()
         waiting = [Client(BOB), Client(ALICE), Client(BOB)]
@@ -188,13 +194,11 @@ class Attacks(unittest.TestCase):
             self.assertIn("night.yaml", said[2])
         # Whoever does not queue is not let in before them.
         first.close()
-        self.assertEqual(waiting[0].receive()[0], "welcome")
+        self.assertEqual(self.behind_the_queue(waiting[0])[0], "welcome")
         self.assertEqual(Client(ALICE).hello()[0], "refused")
         waiting[1].close()  # leaves the queue
         waiting[0].close()
-        while (said := waiting[2].receive())[0] == "queued":
-            pass
-        self.assertEqual(said[0], "welcome")
+        self.assertEqual(self.behind_the_queue(waiting[2])[0], "welcome")
         waiting[2].close()
 
     def test_messages_that_are_none(self):
