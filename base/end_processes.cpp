@@ -82,15 +82,19 @@ std::optional<std::uint64_t> limit_mark(const std::string& run, std::uint64_t li
 }
 
 std::optional<MarkedLimit> marked_limit(const std::string& run) {
-  // Not every container shows limits (gVisor).
-  const std::string shown = Sysfs().text("/proc/self/limits").value_or("");
   for (const Carrier& carrier : carriers) {
     rlimit now{};
-    if (shown.find(carrier.name) == std::string::npos || ::getrlimit(carrier.resource, &now) != 0) continue;
+    if (::getrlimit(carrier.resource, &now) != 0) continue;
     if (const auto mark = limit_mark(run, now.rlim_max))
       return MarkedLimit{static_cast<int>(carrier.resource), *mark};
   }
   return std::nullopt;
+}
+
+bool limits_are_shown() {
+  const std::string shown = Sysfs().text("/proc/self/limits").value_or("");
+  return std::all_of(carriers.begin(), carriers.end(),
+                     [&](const Carrier& carrier) { return shown.find(carrier.name) != std::string::npos; });
 }
 
 std::string new_run() {

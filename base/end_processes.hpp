@@ -36,12 +36,13 @@ inline constexpr const char* setter_variable = "DVFS_PLAN_SETTER";
 // 128 KiB, to a number whose last 16 bits are this one. nullopt: the limit is too low to be lowered.
 std::optional<std::uint64_t> limit_mark(const std::string& run, std::uint64_t limit);
 // Where this process's limit of queues is too low (a unit's LimitMSGQUEUE=0) the limit of file locks carries it, which Linux 2.4.25 and newer
-// do not enforce (getrlimit(2)). nullopt: both are, or limits are not shown here.
+// do not enforce (getrlimit(2)). nullopt: both are.
 struct MarkedLimit {
   int resource = 0;  // of setrlimit(2)
   std::uint64_t value = 0;
 };
 std::optional<MarkedLimit> marked_limit(const std::string& run);
+bool limits_are_shown();  // not in every container (gVisor)
 // And of a service besides: RUN/NAME.
 inline constexpr const char* service_variable = "DVFS_PLAN_SERVICE";
 

@@ -1,6 +1,7 @@
 #include "base/process_group.hpp"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ bool ProcessGroup::is_own(pid_t pid) const {
 }
 
 void ProcessGroup::has_only_marked(const std::string& run) {
-  if (marked_limit(run)) run_ = run;
+  if (limits_are_shown() && marked_limit(run)) run_ = run;
 }
 
 bool ProcessGroup::is_of_us(pid_t orphan) const {

@@ -25,7 +25,10 @@ std::size_t size_of(const AppliedByUs& applied) {
 std::string AppliedOnDisk::note(StateFolder& folder, const std::string& run, const AppliedByUs& applied,
                                 std::set<std::string> unsettled, AppliedByUs overwritten,
                                 std::set<std::string> unshown) {
-  AppliedRecord record{run, applied, std::move(unsettled), std::move(overwritten), std::move(unshown)};
+  return keep(folder, {run, applied, std::move(unsettled), std::move(overwritten), std::move(unshown)});
+}
+
+std::string AppliedOnDisk::keep(StateFolder& folder, AppliedRecord record) {
   if (last_ && *last_ == record) return {};
   last_ = std::move(record);
   return write(folder);
@@ -47,12 +50,12 @@ void AppliedOnDisk::note_failures(StateFolder& folder, const std::string& run,
     applied[one.setting.path].insert(one.found);
     if (one.may_change_yet) unsettled.insert(one.setting.path);
   }
-  AppliedRecord record{
-      run, std::move(applied), std::move(unsettled), {}, last_ ? last_->unshown : std::set<std::string>{},
-      true};
-  if (last_ && *last_ == record) return;
-  last_ = std::move(record);
-  write(folder);
+  keep(folder, {run,
+                std::move(applied),
+                std::move(unsettled),
+                {},
+                last_ ? last_->unshown : std::set<std::string>{},
+                true});
 }
 
 void AppliedOnDisk::write_again(StateFolder& folder) {

@@ -30,6 +30,7 @@ class AppliedOnDisk {
   void forget() { last_.reset(); }
 
  private:
+  std::string keep(StateFolder& folder, AppliedRecord record);  // written where it is another than the last
   std::string write(StateFolder& folder);
 
   std::optional<AppliedRecord> last_;

@@ -767,19 +767,19 @@ std::vector<FailsMoreOften> failing_more_often(const Comparison& comparison) {
       if (before.counted == 0 || after.counted == 0) continue;
       const auto judge = [&](const Failures& then, const Failures& now, const std::string& what) {
         if (!fails_more_often(then, now)) return;
-        found.push_back({fmt::format("{}, {}: of its {} after, {} {}, of {} before {}; what is told of it is "
+        found.push_back({fmt::format("{}, {}: of its {} after, {}, of {} before {}; what is told of it is "
                                      "of the others",
-                                     scenario.scenario, point.called, counted(now.of, "trial"), now.failed,
-                                     what, then.of, then.failed == 0 ? "none" : std::to_string(then.failed)),
+                                     scenario.scenario, point.called, counted(now.of, "trial"), what, then.of,
+                                     then.failed == 0 ? "none" : std::to_string(then.failed)),
                          chance_of(then, now) <= level});
       };
       const Failures now = failures_of(after);
-      judge(failures_of(before), now,
-            fmt::format("did not run to {} end ({})", now.failed == 1 ? "its" : "their", now.causes));
+      judge(failures_of(before), now, failures_text(now));
       const auto silent_of = [](const PointSummary& one) {
         return Failures{one.untold, one.untold + one.counted + one.censored, "no_metric"};
       };
-      judge(silent_of(before), silent_of(after), "did not tell what was asked for");
+      judge(silent_of(before), silent_of(after),
+            fmt::format("{} did not tell what was asked for", after.untold));
     }
   }
   return found;

@@ -25,6 +25,11 @@ Failures failures_of(const PointSummary& point) {
   return failures;
 }
 
+std::string failures_text(const Failures& failures) {
+  return fmt::format("{} did not run to {} end ({})", failures.failed, failures.failed == 1 ? "its" : "their",
+                     failures.causes);
+}
+
 bool fails_more_often(const Failures& then, const Failures& now) {
   return now.failed > 0 && now.failed * then.of > then.failed * now.of;
 }

@@ -15,6 +15,8 @@ struct Failures {
 
 // What others did, or a meter, is none.
 Failures failures_of(const PointSummary& point);
+// "3 did not run to their end (3 exited)"
+std::string failures_text(const Failures& failures);
 // A larger share.
 bool fails_more_often(const Failures& then, const Failures& now);
 // The probability that so many of those that failed, or more, are among the later ones by chance (Fisher's exact test, one-sided).

@@ -230,9 +230,8 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
        {std::tuple{"the best", best_now, &best}, {"the reference", reference_now, &reference}}) {
     const Failures before = failures_of(*then), after = failures_of(*now);
     if (!fails_more_often(before, after)) continue;
-    fails_more = fmt::format("of {} of {} ({}) {} did not run to {} end ({}), of {} in the night {}",
-                             counted(after.of, "trial"), name, settings_text(*now), after.failed,
-                             after.failed == 1 ? "its" : "their", after.causes, before.of, before.failed);
+    fails_more = fmt::format("of {} of {} ({}) {}, of {} in the night {}", counted(after.of, "trial"), name,
+                             settings_text(*now), failures_text(after), before.of, before.failed);
     if (chance_of(before, after) >= 1 - confidence) continue;
     row.verdict = has_changed;
     row.why = fails_more;

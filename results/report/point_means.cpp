@@ -42,11 +42,9 @@ struct Values {
                       : estimate_of_values_in_groups(values, groups, sensor);
     const bool one = std::adjacent_find(groups.begin(), groups.end(), std::not_equal_to<>()) == groups.end();
     if (result && one && of.blocks_differ) result->half_width.reset();
-    if (wider > 1 && result && result->half_width) {
-      const double sensors = result->sensor_half_width.value_or(0);
-      const double scatter = std::sqrt(std::max(0.0, std::pow(*result->half_width, 2) - sensors * sensors));
-      result->half_width = std::hypot(wider * scatter, sensors);
-    }
+    if (wider > 1 && result && result->half_width)
+      result->half_width =
+          std::hypot(wider * scatter_half_width(*result), result->sensor_half_width.value_or(0));
     return result;
   }
 };

@@ -226,9 +226,7 @@ class Scenario {
   double added(const PointSummary& point, std::optional<Estimate> PointSummary::*of) const {
     const std::optional<Estimate>& mean = point.*of;
     if (point.wider <= 1 || !mean || !mean->half_width || !(mean->mean > 0)) return 0;
-    const double sensors = mean->sensor_half_width.value_or(0);
-    const double scatter = std::sqrt(std::max(0.0, std::pow(*mean->half_width, 2) - sensors * sensors));
-    return scatter / mean->mean * std::sqrt(1 - 1 / (point.wider * point.wider));
+    return scatter_half_width(*mean) / mean->mean * std::sqrt(1 - 1 / (point.wider * point.wider));
   }
   double added(const PointSummary& a, const PointSummary& b,
                std::optional<Estimate> PointSummary::*of) const {

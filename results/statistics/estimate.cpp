@@ -63,6 +63,12 @@ std::optional<SensorPart> of_mean(const std::vector<std::optional<SensorPart>>& 
                     systematic};
 }
 
+double scatter_half_width(const Estimate& estimate) {
+  if (!estimate.half_width) return 0;
+  const double sensors = estimate.sensor_half_width.value_or(0);
+  return std::sqrt(std::max(0.0, std::pow(*estimate.half_width, 2) - sensors * sensors));
+}
+
 std::optional<Estimate> estimate(const std::vector<double>& values,
                                  const std::vector<std::optional<SensorPart>>& sensors) {
   if (values.empty()) return std::nullopt;

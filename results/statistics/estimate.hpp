@@ -20,6 +20,9 @@ struct Estimate {
   double systematic_half_width = 0;  // of that, what is the same in all values and does not shrink with n
 };
 
+// Of the 95 % interval what the spread alone makes; 0 for a single value.
+double scatter_half_width(const Estimate& estimate);
+
 // What sensors add to one value, 95 %: in all, and of it what may be the same in each value.
 struct SensorPart {
   double half_width = 0, systematic = 0;

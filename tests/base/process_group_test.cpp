@@ -268,7 +268,7 @@ TEST(ProcessTree, AProcessWhoseFirstThreadHasEndedLives) {
 TEST(LimitMark, IsFoundOfAProcessWhoseFirstThreadHasEnded) {
   const std::string run = new_run();
   const auto marked = marked_limit(run);
-  if (!marked) GTEST_SKIP() << "no limit that could carry a mark is shown here";
+  if (!marked || !limits_are_shown()) GTEST_SKIP() << "no limit that could carry a mark is shown here";
   const pid_t daemon = child_without_its_first_thread([&] {
     const rlimit lowered{marked->value, marked->value};
     return ::setsid() >= 0 && ::setrlimit(static_cast<__rlimit_resource_t>(marked->resource), &lowered) == 0;

@@ -252,6 +252,13 @@ TEST(Restore, OfAFileThatIsNotOnRecordWhatItsOwnerSetIsLeft) {
     known.files_too = true;
     return restore_settings(saved, access, known);
   };
+  const auto begun_unsettled = [&] {
+    put();
+    const std::set<std::string> unsettled{policy + "scaling_governor"};
+    KnownApplied known{&applied, &unsettled};
+    known.files_too = true;
+    return restore_settings(saved, access, known);
+  };
   const std::string left =
       queue +
       " is '555', which is neither what the run set (nothing) nor what was there before "
@@ -264,13 +271,15 @@ TEST(Restore, OfAFileThatIsNotOnRecordWhatItsOwnerSetIsLeft) {
   EXPECT_EQ(counts_text(killed), "2 settings put back, 0 were as before, 1 left as somebody else has set it");
   EXPECT_THAT(killed.notes, ElementsAre(left));
   // Where the governor alone is still to be put back the preference may be its owner's by now.
-  const auto again = begun(true, applied);
-  EXPECT_EQ(read(), "555 schedutil default");
-  EXPECT_THAT(
-      again.notes,
-      ElementsAre(left, policy + "energy_performance_preference read 'power' before it was put back: that "
-                                 "the run had set this is not on record; if somebody else did, it is "
-                                 "to be set again"));
+  for (const bool is_unsettled : {false, true}) {
+    const auto again = is_unsettled ? begun_unsettled() : begun(true, applied);
+    EXPECT_EQ(read(), "555 schedutil default");
+    EXPECT_THAT(
+        again.notes,
+        ElementsAre(left, policy + "energy_performance_preference read 'power' before it was put back: that "
+                                   "the run had set this is not on record; if somebody else did, it is "
+                                   "to be set again"));
+  }
   // Nothing was set yet.
   const auto at_once = begun(false, {});
   EXPECT_EQ(read(), "555 powersave power");
