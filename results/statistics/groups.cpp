@@ -89,10 +89,8 @@ std::optional<Estimate> estimate_of_values_in_groups(const std::vector<double>& 
   const auto n = static_cast<double>(values.size()), count = static_cast<double>(sizes.size());
   double squares = 0;
   for (const auto& [group, size] : sizes) squares += size / n * (size / n);
-  const double of_sensors = result->sensor_half_width.value_or(0),
-               of_groups = std::sqrt(
-                   std::max(0.0, *result->half_width * *result->half_width - of_sensors * of_sensors));
-  result->half_width = std::hypot(of_groups * std::sqrt(count * squares), of_sensors);
+  result->half_width = std::hypot(scatter_half_width(*result) * std::sqrt(count * squares),
+                                  result->sensor_half_width.value_or(0));
   return result;
 }
 
