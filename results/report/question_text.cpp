@@ -26,7 +26,8 @@ std::string question_text(const ScenarioSummary& scenario) {
   if (objective.energy_of) text += fmt::format(" of {}", objective.energy_of->text);
   if (!objective.per.empty()) text += fmt::format(" per {}", objective.per);
   if (!scenario.target.empty()) text += fmt::format(" to {}", scenario.target);
-  if (objective.price) text += " at " + price_text(objective);
+  // Of anything else prices do not ask.
+  if (objective.minimise == Objective::cost) text += " at " + price_text(objective);
   if (!objective.constraints.empty()) text += " with " + limits_text(objective);
   return scenario.reference ? fmt::format("{}, against {}", text, scenario.points[*scenario.reference].point)
                             : text;

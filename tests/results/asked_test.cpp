@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "results/report/asked.hpp"
+#include "results/report/question_text.hpp"
 #include "results/report/report.hpp"
 #include "results/report/summary.hpp"
 #include "results/report/units_told.hpp"
@@ -352,6 +353,15 @@ TEST(Asked, WhatTheTrialsCannotTellIsRefused) {
             "cpu.frequency");
   EXPECT_EQ(refused_question("", {}, {"cpu.frequency=2.2 GHz"}),
             "--reference: cpu.frequency = 2.2 GHz was not swept | there are: 1 GHz, 2 GHz, 3 GHz");
+}
+
+TEST(QuestionText, PricesAreToldWhereTheyDecide) {
+  ScenarioSummary scenario;
+  scenario.objective.price = PriceSpec{0.1, 3, "EUR"};
+  scenario.objective.minimise = Objective::edp;
+  EXPECT_EQ(question_text(scenario), "the least edp");
+  scenario.objective.minimise = Objective::cost;
+  EXPECT_EQ(question_text(scenario), "the least cost at 0.1 EUR a joule and 3 a second");
 }
 
 }  // namespace
