@@ -247,6 +247,10 @@ void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Stor
   try {
     // With a meter of the user's own the energy's source is chosen when the night begins: until then it is known what it says.
     SystemClock clock;
+    const auto tell_of = [&](const EnergySource& chosen, const std::vector<Channel>& channels) {
+      if (auto text = note_on_choice(prepared.plan.experiment, channels, chosen))
+        runnable.notes.push_back(std::move(*text));
+    };
     Launcher launcher;
     const OwnMeters heard = hear_own_meters(prepared.plan.experiment, guard);
     runnable.sensors = heard.lines;
@@ -257,16 +261,16 @@ void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Stor
           "`check --rehearse` tries it");
     if (!runnable.sensors.empty()) {
       const auto channels = channels_to_be(prepared.plan.experiment, prepared.gpus, sysfs, launcher, clock);
-      if (prepared.plan.experiment.objective.energy_of)
-        choose_energy(prepared.plan.experiment, channels, SensorCheck(), stored);
+      tell_of(choose_energy(prepared.plan.experiment, channels, SensorCheck(), stored), channels);
       return;
     }
     Sampler sampler(choose_probes(prepared.plan.experiment, prepared.gpus, sysfs, {}, launcher, clock).probes,
                     clock);
     const SensorCheck sensors = check_sensors(sampler, clock);
     runnable.sensors = audit_lines(sensors.audit, sampler.channels());
-    runnable.energy_source =
-        choose_energy(prepared.plan.experiment, sampler.channels(), sensors, stored).name;
+    const EnergySource chosen = choose_energy(prepared.plan.experiment, sampler.channels(), sensors, stored);
+    runnable.energy_source = chosen.name;
+    tell_of(chosen, sampler.channels());
   } catch (const Error& error) {
     note(error);
   }

@@ -562,6 +562,7 @@ class Run {
                   "put it back, or name it where it is now");
     energy_ =
         choose_energy(plan.experiment, channels, sensors, part_ != nullptr ? part_->energy_source() : "");
+    if (const auto note = note_on_choice(plan.experiment, channels, energy_)) progress_.say("note: " + *note);
     // Before the old result is moved: a prior that cannot be read is no reason to.
     PriorResults prior = read_priors(plan, facts);
     for (const std::string& note : prior.notes) progress_.say("note: " + note);

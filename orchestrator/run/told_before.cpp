@@ -94,10 +94,10 @@ ToldInEarlierTrials told_in_earlier_trials(Store& store, const Plan& plan) {
   }
   // Which comes first is of the trials, not of the metrics' table.
   Statement unit = store.database().prepare(
-      "SELECT m.unit, t.key, t.id FROM trial t JOIN point p ON p.id = t.point_id JOIN workload w ON w.id = "
-      "p.workload_id JOIN metric m ON m.trial_id = t.id WHERE w.name = ? AND m.name = ? AND m.count_of IS "
-      "NULL AND " +
-      of_what_counts + " ORDER BY t.id, m.ordinal");
+      "SELECT m.unit, t.key, t.id, m.count_of IS NOT NULL AS as_count FROM trial t JOIN point p ON p.id = "
+      "t.point_id JOIN workload w ON w.id = "
+      "p.workload_id JOIN metric m ON m.trial_id = t.id WHERE w.name = ? AND m.name = ? AND " +
+      of_what_counts + " ORDER BY t.id, as_count, m.ordinal");
   for (std::size_t i = 0; i < plan.workloads.size(); ++i) {
     const WorkloadSpec& workload = plan.workloads[i].spec;
     for (const std::string& name : deciding_metrics(objective_of(plan.experiment, workload))) {
@@ -106,7 +106,8 @@ ToldInEarlierTrials told_in_earlier_trials(Store& store, const Plan& plan) {
       bool known = unit.step();
       while (known && damaged.contains(unit.integer(2))) known = unit.step();
       if (known)
-        told.units[static_cast<int>(i)].try_emplace(name, JudgeInput::ToldBefore{unit.text(0), unit.text(1)});
+        told.units[static_cast<int>(i)].try_emplace(
+            name, JudgeInput::ToldBefore{unit.text(0), unit.text(1), unit.integer(3) != 0});
     }
   }
   read_members(store, plan, damaged, told);

@@ -641,11 +641,9 @@ void TrialRunner::note_units(const PlanPoint& point, const TrialRecord& trial) {
   if (is_idle(trial.role) || trial.verdict != Verdict::ok) return;
   const WorkloadSpec& workload = plan_.workloads[static_cast<std::size_t>(point.workload)].spec;
   for (const std::string& name : deciding_metrics(objective_of(plan_.experiment, workload))) {
-    const auto told = std::find_if(trial.metrics.begin(), trial.metrics.end(), [&](const MetricRecord& one) {
-      return one.name == name && !one.count_of;
-    });
-    if (told != trial.metrics.end())
-      told_.units[point.workload].try_emplace(name, JudgeInput::ToldBefore{told->unit, trial.key});
+    if (const MetricRecord* told = says_the_unit(trial.metrics, name))
+      told_.units[point.workload].try_emplace(
+          name, JudgeInput::ToldBefore{told->unit, trial.key, told->count_of.has_value()});
   }
 }
 

@@ -60,4 +60,29 @@ EnergySource choose_energy(const Experiment& experiment, const std::vector<Chann
   return {};
 }
 
+std::optional<std::string> note_on_choice(const Experiment& experiment, const std::vector<Channel>& channels,
+                                          const EnergySource& chosen) {
+  if (experiment.objective.energy_of || !chosen.single_sensor || !minimises_energy(experiment))
+    return std::nullopt;
+  const Channel& mine = channels[chosen.channels.front()];
+  std::set<std::string> others;
+  for (const Channel& channel : channels) {
+    if (measures_energy(channel) && channel.domain != mine.domain && channel.within != mine.domain)
+      others.insert(channel.domain);
+  }
+  if (others.empty()) return std::nullopt;
+  const auto ask = [&](const std::string& domain) {
+    return fmt::format("`objective: {{minimise: {}, of: {}}}`", to_string(experiment.objective.minimise),
+                       domain);
+  };
+  std::string text = fmt::format(
+      "'energy' is that of '{}' alone, the first that is measured; there {} {} too: {} asks for {}",
+      mine.domain, others.size() == 1 ? "is" : "are", join({others.begin(), others.end()}, ", "),
+      ask(*others.begin()), others.size() == 1 ? "it" : "one of them");
+  const std::string family = mine.domain.substr(0, mine.domain.rfind('-'));
+  const auto sum = family == mine.domain ? std::nullopt : energy_source_of(family, channels);
+  if (sum && sum->channels.size() > 1) text += fmt::format(", {} for the sum of {}", ask(family), sum->name);
+  return text;
+}
+
 }  // namespace dvfs_plan

@@ -91,6 +91,7 @@ std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
   for (std::uint32_t i = 0; i < channels.size(); ++i) {
     add([&](const Channel& c) { return &c == &channels[i]; });
   }
+  for (EnergySource& one : sources) one.single_sensor = true;
   return sources;
 }
 

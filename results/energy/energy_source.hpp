@@ -15,6 +15,7 @@ namespace dvfs_plan {
 struct EnergySource {
   std::string name;                     // "system", "psys", "package-0 + dram-0"
   std::vector<std::uint32_t> channels;  // indices
+  bool single_sensor = false;           // one of several, of which none is known to hold the others
 };
 
 // The sources the channels allow, the widest first: the whole machine, the platform, all packages with

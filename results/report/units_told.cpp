@@ -15,11 +15,13 @@ namespace dvfs_plan {
 
 std::vector<std::string> told_in_several_units(const Summary& summary, const std::vector<TrialRow>& trials) {
   std::map<std::string, std::vector<std::string>> decide;  // by scenario
+  std::map<std::string, std::string> per;
   for (const ScenarioSummary& scenario : summary.scenarios) {
     std::vector<std::string> names = deciding_metrics(scenario.objective);
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
     decide[scenario.scenario] = std::move(names);
+    per[scenario.scenario] = scenario.objective.per;
   }
   // By workload and metric: the units, each with the first trial that told it.
   std::map<std::pair<std::string, std::string>, std::vector<std::pair<std::string, std::string>>> told;
@@ -28,7 +30,9 @@ std::vector<std::string> told_in_several_units(const Summary& summary, const std
     if (!trial.counts() || names == decide.end()) continue;
     for (const std::string& name : names->second) {
       const auto unit = trial.units_of_metrics.find(name);
-      if (unit == trial.units_of_metrics.end() || trial.counts_of_metrics.contains(name)) continue;
+      // Units of work that are told as a count are what was counted; what a constraint is about is its share, in %.
+      const bool work = per.at(trial.scenario) == name;
+      if (unit == trial.units_of_metrics.end() || (work && trial.counts_of_metrics.contains(name))) continue;
       auto& units = told[{trial.workload, name}];
       const bool known = std::any_of(units.begin(), units.end(), [&](const auto& one) {
         return unit_factor(one.first, unit->second).has_value();  // such are converted: one_unit.hpp

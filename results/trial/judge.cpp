@@ -102,21 +102,40 @@ std::string end_at_target(TrialRecord& trial, Regions& regions, const ObjectiveS
   return {};
 }
 
-// How values of what decides were told in more than one unit, in this trial or since earlier ones; empty: they were not.
-std::string in_two_units(const TrialRecord& trial, const std::string& name, const JudgeInput& input) {
-  const std::string* first = nullptr;
+// How a value was told.
+struct ToldAs {
+  std::string unit;
+  bool as_count = false;
+};
+
+// A count is a share in %, where `as_share`; as units of work it is what was counted, which no unit says.
+bool told_alike(const ToldAs& a, const ToldAs& b, bool as_share) {
+  if (a.as_count == b.as_count) return a.as_count || plain_unit(a.unit) == plain_unit(b.unit);
+  return as_share && (a.as_count ? b : a).unit == "%";
+}
+
+std::string in_words(const ToldAs& told) {
+  return told.as_count ? "a count ('96 of 100')" : unit_in_words(told.unit);
+}
+
+// How values of what decides were told in more than one unit, in this trial or since earlier ones; empty: they were not. `as_share`: a
+// count is its share, as in a constraint; of units of work, numbers go before counts in a trial that tells both (units_told()).
+std::string in_two_units(const TrialRecord& trial, const std::string& name, const JudgeInput& input,
+                         bool as_share) {
+  const MetricRecord* first = says_the_unit(trial.metrics, name);
+  if (first == nullptr) return {};
+  const auto of = [](const MetricRecord& metric) { return ToldAs{metric.unit, metric.count_of.has_value()}; };
   for (const MetricRecord& metric : trial.metrics) {
-    if (metric.name != name || metric.count_of) continue;
-    if (first == nullptr) first = &metric.unit;
-    if (plain_unit(*first) != plain_unit(metric.unit))
-      return fmt::format("come in two units, {} and {}", unit_in_words(*first), unit_in_words(metric.unit));
+    if (metric.name != name || (!as_share && metric.count_of)) continue;
+    if (!told_alike(of(*first), of(metric), as_share))
+      return fmt::format("come in two units, {} and {}", in_words(of(*first)), in_words(of(metric)));
   }
   const auto before = input.told_before.find(name);
-  if (first == nullptr || before == input.told_before.end() ||
-      plain_unit(*first) == plain_unit(before->second.unit))
-    return {};
-  return fmt::format("come in {} here and in {} in {}", unit_in_words(*first),
-                     unit_in_words(before->second.unit), printable(before->second.trial));
+  if (before == input.told_before.end()) return {};
+  const ToldAs earlier{before->second.unit, before->second.as_count};
+  if (told_alike(of(*first), earlier, as_share)) return {};
+  return fmt::format("come in {} here and in {} in {}", in_words(of(*first)), in_words(earlier),
+                     printable(before->second.trial));
 }
 
 void judge_units(TrialRecord& trial, const JudgeInput& input) {
@@ -140,7 +159,7 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
         fmt::format("a value of '{}', which the objective is per, cannot be read: '{}'; wanted is a name, a "
                     "number such as 1234.5, and a unit or none",
                     input.objective.per, printable(trial.units_unreadable)));
-  } else if (const std::string two_units = in_two_units(trial, input.objective.per, input);
+  } else if (const std::string two_units = in_two_units(trial, input.objective.per, input, false);
              !two_units.empty()) {
     set_verdict(
         trial, Verdict::no_metric,
@@ -207,6 +226,16 @@ bool last_run_told_nothing(const TrialRecord& trial, const std::string& name) {
 
 }  // namespace
 
+const MetricRecord* says_the_unit(const std::vector<MetricRecord>& metrics, const std::string& name) {
+  const MetricRecord* first = nullptr;
+  for (const MetricRecord& metric : metrics) {
+    if (metric.name != name) continue;
+    if (!metric.count_of) return &metric;
+    if (first == nullptr) first = &metric;
+  }
+  return first;
+}
+
 void EarlierReadings::add(std::span<const Reading> readings) {
   std::map<std::uint32_t, std::vector<double>> told;  // each change of what was said
   for (const Reading& reading : readings) {
@@ -233,7 +262,7 @@ void judge_last_values(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role)) return;
   for (const ConstraintSpec& constraint : input.objective.constraints) {
     if (is_measured(constraint.name)) continue;  // whatever the workload tells by that name
-    if (const std::string units = in_two_units(trial, constraint.name, input); !units.empty())
+    if (const std::string units = in_two_units(trial, constraint.name, input, true); !units.empty())
       set_verdict(trial, Verdict::no_metric,
                   fmt::format("values of '{}', which the constraint {} is about, {}", constraint.name,
                               constraint_text(constraint), units));

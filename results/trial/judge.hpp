@@ -37,12 +37,16 @@ struct JudgeInput {
   // Of metrics that decide: the unit in which earlier trials of the workload told them, and the first that did.
   struct ToldBefore {
     std::string unit, trial;
+    bool as_count = false;  // "96 of 100"
   };
   std::map<std::string, ToldBefore> told_before = {};
   // The first impossible value of a channel, as it was said and why it cannot be.
   std::map<std::uint32_t, std::string> impossible;
   std::optional<double> foreign_limit;  // CPUs' worth of other processes' time; nullopt: not judged
 };
+
+// Of a trial's values of what decides, the one that says in which unit it is told: the first that is no count, else the first; nullptr: none.
+const MetricRecord* says_the_unit(const std::vector<MetricRecord>& metrics, const std::string& name);
 
 // Metrics that decide: what counts units of work, what a constraint or a target is about.
 std::vector<std::string> deciding_metrics(const ObjectiveSpec& objective);

@@ -245,6 +245,27 @@ TEST_F(JudgeTest, AConstraintWhoseUnitDoesNotCompareIsNoticed) {
             "'GB': write it in 'ms'");
 }
 
+// "miss 90 of 100" is 90 %: a bare 0.9 beside it may be anything, 90 % is the same.
+TEST_F(JudgeTest, ACountAndANumberWithoutAUnitDoNotCompare) {
+  input_.objective.constraints = {{.name = "miss", .mark = {}, .limit = 5, .unit = "%"}};
+  input_.told_before = {{"miss", {"%", "w #1", true}}};
+  const auto judged = [&](std::vector<MetricRecord> metrics) {
+    TrialRecord trial = trial_;
+    trial.metrics = std::move(metrics);
+    judge(trial, input_);
+    return trial.verdict == Verdict::ok ? "ok" : trial.verdict_text;
+  };
+  MetricRecord count{"miss", 1, "%"};
+  count.count_of = 100;
+  const std::string about = "values of 'miss', which the constraint miss <= 5 % is about, come in ";
+  EXPECT_EQ(judged({count}), "ok");
+  EXPECT_EQ(judged({{"miss", 1, "%"}}), "ok");
+  EXPECT_EQ(judged({{"miss", 0.9, ""}}), about + "no unit here and in a count ('96 of 100') in w #1");
+  EXPECT_EQ(judged({count, {"miss", 0.9, ""}}), about + "two units, no unit and a count ('96 of 100')");
+  input_.told_before = {{"miss", {"", "w #1"}}};
+  EXPECT_EQ(judged({count}), about + "a count ('96 of 100') here and in no unit in w #1");
+}
+
 // The limit is about what was measured, whatever the workload calls by that name.
 TEST_F(JudgeTest, AMetricByTheNameOfWhatIsMeasuredDecidesNothing) {
   input_.objective.constraints = {{.name = "time", .mark = {}, .limit = 10, .unit = "s"}};

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "orchestrator/sensors/energy_choice.hpp"
 #include "probes/gpu/cuda_load.hpp"
 #include "tests/support/sensors.hpp"
 
@@ -131,6 +132,40 @@ TEST(BoardLoad, TurnsAreTheSameForASeedAndFillTheLength) {
   }
   EXPECT_GE(sum, 5);
   EXPECT_LE(sum, 5.5);
+}
+
+// Two power supplies, each with a meter: which of them `energy` is, and how to ask for both.
+TEST(EnergyChoice, OneOfSeveralSensorsIsTold) {
+  const auto watts = [](const std::string& domain) {
+    Channel channel;
+    channel.name = "wall:" + domain;
+    channel.unit = "W";
+    channel.domain = domain;
+    return channel;
+  };
+  Experiment experiment;
+  experiment.workloads.emplace_back();
+  const auto note = [&](const std::vector<Channel>& channels) {
+    return note_on_choice(experiment, channels, choose_energy(experiment, channels, SensorCheck(), ""));
+  };
+  EXPECT_EQ(
+      note({watts("psu-1"), watts("psu-2")}),
+      "'energy' is that of 'psu-1' alone, the first that is measured; there is psu-2 too: `objective: "
+      "{minimise: energy, of: psu-2}` asks for it, `objective: {minimise: energy, of: psu}` for the sum of "
+      "psu-1 + psu-2");
+  EXPECT_EQ(note({watts("in"), watts("cpu"), watts("soc")}),
+            "'energy' is that of 'in' alone, the first that is measured; there are cpu, soc too: `objective: "
+            "{minimise: energy, of: cpu}` asks for one of them");
+  EXPECT_EQ(note({watts("psu-1")}), std::nullopt);
+  EXPECT_EQ(note({watts("package-0"), watts("psu-1")}), std::nullopt);
+  Channel inside = watts("cpu");
+  inside.within = "in";
+  EXPECT_EQ(note({watts("in"), inside}), std::nullopt);
+  experiment.objective.energy_of = RawValue{"psu-2", {}};
+  EXPECT_EQ(note({watts("psu-1"), watts("psu-2")}), std::nullopt);
+  experiment.objective.energy_of.reset();
+  experiment.objective.minimise = Objective::time;
+  EXPECT_EQ(note({watts("psu-1"), watts("psu-2")}), std::nullopt);
 }
 
 }  // namespace
