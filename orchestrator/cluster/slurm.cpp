@@ -12,6 +12,7 @@
 
 #include "base/child.hpp"
 #include "base/run_program.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "experiments/plan/yaml_tree.hpp"
 
@@ -124,6 +125,9 @@ std::vector<std::string> Slurm::arguments_of(const SlurmSubmission& submission) 
   if (submission.at_once) indices += fmt::format("%{}", *submission.at_once);
   std::vector<std::string> arguments{"--parsable", "--job-name=" + submission.name, "--array=" + indices,
                                      "--output=" + submission.output};
+  if (!submission.mark.empty())
+    arguments.push_back(fmt::format("--comment={}:{}", submission.mark,
+                                    submission.offset ? std::to_string(*submission.offset) : "look"));
   arguments.insert(arguments.end(), submission.options.begin(), submission.options.end());
   arguments.push_back("--wrap=" + submission.command);
   return arguments;
@@ -149,6 +153,10 @@ std::string job_name(const std::string& experiment) {
   return "dvfs-plan:" + experiment;
 }
 
+std::string job_mark(const SharedFolder& folder) {
+  return "dvfs-plan:" + sha256(folder.path()).substr(0, 16);
+}
+
 std::set<std::string> job_names(const SharedFolder& folder, const std::string& experiment) {
   std::set<std::string> names{job_name(experiment)};
   for (const std::string& submitted : folder.names(".yaml")) {
@@ -170,23 +178,33 @@ std::set<std::string> job_names(const SharedFolder& folder, const std::string& e
   return names;
 }
 
-std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs,
-                                    const std::set<std::string>& names) const {
+std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs, const std::set<std::string>& names,
+                                    const std::string& mark) const {
   std::vector<SlurmTask> tasks;
-  if (jobs.empty()) return tasks;
   const std::set<std::string> ours(jobs.begin(), jobs.end());
   // By user and not by job: a job that Slurm has forgotten is an error of squeue's.
-  for (const std::string& line :
-       split_lines(ask("squeue", {"--noheader", "--array", "--states=all",
-                                  "--user=" + std::to_string(::getuid()), "--format=%F|%K|%T|%N|%r|%j"}))) {
+  for (const std::string& line : split_lines(
+           ask("squeue", {"--noheader", "--array", "--states=all", "--user=" + std::to_string(::getuid()),
+                          "--format=%F|%K|%T|%N|%r|%j|%k"}))) {
     const auto parts = fields(line);
     constexpr std::size_t before_name = 5;
-    if (parts.size() <= before_name || !ours.contains(parts[0])) continue;
-    std::string name = parts[before_name];  // which may hold a bar
-    for (std::size_t i = before_name + 1; i < parts.size(); ++i) name += "|" + parts[i];
-    if (!names.contains(name)) continue;
-    const auto index = parse_number(parts[1]);
-    tasks.push_back({parts[0], index ? static_cast<int>(*index) : 0, parts[2], parts[3], parts[4]});
+    if (parts.size() <= before_name) continue;
+    std::string name_and_comment = parts[before_name];  // which may hold bars
+    for (std::size_t i = before_name + 1; i < parts.size(); ++i) name_and_comment += "|" + parts[i];
+    const bool named = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return name_and_comment.starts_with(name + "|");
+    });
+    const std::string before_offset = "|" + mark + ":";
+    const auto comment = name_and_comment.rfind(before_offset);
+    SlurmTask task{parts[0], 0, parts[2], parts[3], parts[4]};
+    if (const auto index = parse_number(parts[1])) task.index = static_cast<int>(*index);
+    task.marked = comment != std::string::npos;
+    if (!task.marked && !(named && ours.contains(task.job))) continue;
+    if (task.marked) {
+      const auto offset = parse_number(name_and_comment.substr(comment + before_offset.size()));
+      if (offset) task.offset = static_cast<int>(*offset);
+    }
+    tasks.push_back(std::move(task));
   }
   return tasks;
 }

@@ -38,6 +38,9 @@ struct SlurmTask {
   std::string state;
   std::string node;    // empty: waits
   std::string reason;  // it waits for
+  // Of one that is known by its mark, and may have been submitted without our hearing of it: its block is `index` + this; a look has none.
+  std::optional<int> offset = {};
+  bool marked = false;
   bool ended() const;  // of itself or otherwise: nothing of it runs or will
 };
 
@@ -46,10 +49,16 @@ std::string job_name(const std::string& experiment);
 // That, and what `extra` (--job-name, -J) calls them in the texts that were submitted by this folder.
 std::set<std::string> job_names(const SharedFolder& folder, const std::string& experiment);
 
+// What jobs that are submitted for this folder are marked with, as their comment: sbatch may take a job and fail to say so (a time limit, a
+// signal), and nobody would know whose it is. Behind it, the offset of their blocks.
+std::string job_mark(const SharedFolder& folder);
+
 struct SlurmSubmission {
   std::string name;
-  std::string command;       // for the shell
-  std::vector<int> indices;  // of the array
+  std::string mark = {};
+  std::optional<int> offset = {};  // of the array's indices; nullopt: it is a look
+  std::string command;        // for the shell
+  std::vector<int> indices;   // of the array
   std::optional<int> at_once;
   std::vector<std::string> options;  // further ones, one a word
   std::string output;                // file of a task's output, %A, %a and the like in it
@@ -61,10 +70,10 @@ class Slurm {
   Slurm();
   // Submits, and returns the job's number. Throws Error with what sbatch said, SlurmSilent if it did not answer.
   std::string submit(const SlurmSubmission& submission, Seconds patience = Seconds{60}) const;
-  // Tasks of these jobs that Slurm still knows of. Numbers begin anew where a controller loses its state, and each cluster has
+  // Tasks of these jobs, and of those with this mark, that Slurm still knows of. Numbers begin anew where a controller loses its state, and each cluster has
   // its own: a job of another name (job_names()) is somebody else's. Throws SlurmSilent.
-  std::vector<SlurmTask> tasks(const std::vector<std::string>& jobs,
-                               const std::set<std::string>& names) const;
+  std::vector<SlurmTask> tasks(const std::vector<std::string>& jobs, const std::set<std::string>& names,
+                               const std::string& mark) const;
   void cancel(const std::vector<std::string>& jobs) const;
   // One that has not begun, or was put back into the queue; if it runs by now it goes on.
   void cancel_waiting(const SlurmTask& task) const;

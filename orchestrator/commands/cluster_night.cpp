@@ -20,6 +20,7 @@
 #include "orchestrator/cluster/collector.hpp"
 #include "orchestrator/cluster/look.hpp"
 #include "orchestrator/cluster/node_choice.hpp"
+#include "orchestrator/cluster/node_settings.hpp"
 #include "orchestrator/cluster/slurm.hpp"
 #include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/cluster_growth.hpp"
@@ -78,8 +79,8 @@ class ClusterNight {
   }
 
   int run() {
+    if (options_.what == ClusterOptions::Do::cancel) return exists() ? cancel() : cancel_looks();
     if (!submits()) require_submitted();
-    if (options_.what == ClusterOptions::Do::cancel) return cancel();
     folder_.make();
     CollectorLock lock(folder_);
     lock_ = &lock;
@@ -92,7 +93,8 @@ class ClusterNight {
     const bool all_there = watch(store, collector, waits);
     if (options_.what == ClusterOptions::Do::submit) return say_submitted(store, all_there);
     go_on_elsewhere_if_taken_away(store, collector);
-    return report(store, all_there);
+    const int code = report(store, all_there);
+    return all_settings_are_back(store) ? code : static_cast<int>(ExitCode::not_restored);
   }
 
  private:
@@ -217,20 +219,32 @@ class ClusterNight {
                        shell_quote(folder_.path()), shell_quote(text_name(experiment_.text)), more);
   }
 
-  std::string submit_job(const std::vector<int>& indices, std::optional<int> at_once,
-                         const std::vector<std::string>& without, const std::string& more) const {
+  std::string submit_job(const std::vector<int>& indices, std::optional<int> offset,
+                         std::optional<int> at_once, const std::vector<std::string>& without,
+                         const std::string& more) const {
     // Tasks that wait run what was submitted, whatever becomes of the file meanwhile.
     const std::string text = text_name(experiment_.text);
     if (folder_.read(text) != experiment_.text) {
       if (const std::string why = folder_.hand_in(text, experiment_.text); !why.empty())
         throw Error(ExitCode::machine_refuses, why, "nothing was submitted");
     }
-    return slurm_.submit({.name = job_name(experiment_.name),
-                          .command = task_command(more),
-                          .indices = indices,
-                          .at_once = at_once,
-                          .options = options_of_task(spec_, without),
-                          .output = folder_.logs() + "/%A_%a.log"});
+    try {
+      return slurm_.submit({.name = job_name(experiment_.name),
+                            .mark = job_mark(folder_),
+                            .offset = offset,
+                            .command = task_command(more),
+                            .indices = indices,
+                            .at_once = at_once,
+                            .options = options_of_task(spec_, without),
+                            .output = folder_.logs() + "/%A_%a.log"});
+    } catch (const SlurmSilent& silence) {
+      throw SlurmSilent(
+          silence.code(), silence.what(),
+          fmt::format(
+              "{}; it may have taken the job all the same: once it answers, the same command goes on with "
+              "that, and {} --cancel ends it",
+              silence.hint(), shell_text("")));
+    }
   }
 
   // ---------------------------------------------------------------- the plan
@@ -285,7 +299,7 @@ class ClusterNight {
   // What a node offers is asked there, never here: the name of its look; nullopt: interrupted.
   std::optional<std::string> ask_a_node() {
     const NodeChoice choice = choose();
-    const std::string job = submit_job({0}, std::nullopt, choice.others, "");
+    const std::string job = submit_job({0}, std::nullopt, std::nullopt, choice.others, "");
     progress_.say(fmt::format("job {} asks a node what it offers", job));
     Nanoseconds asked = 0, gone = 0;
     std::string said;
@@ -376,7 +390,7 @@ class ClusterNight {
   std::optional<std::vector<SlurmTask>> tasks_of(const std::vector<std::string>& jobs) {
     job_names_.merge(job_names(folder_, experiment_.name));
     try {
-      auto tasks = slurm_.tasks(jobs, job_names_);
+      auto tasks = slurm_.tasks(jobs, job_names_, job_mark(folder_));
       if (silent_) progress_.say("Slurm answers again");
       silent_ = false;
       return tasks;
@@ -408,6 +422,71 @@ class ClusterNight {
       }
     }
     return alive;
+  }
+
+  // sbatch took jobs and could not say so (a time limit; this command was killed): they go on as what was submitted.
+  void take_in_unheard_jobs(Store& store) {
+    std::vector<std::string> jobs;
+    std::set<std::string> known;
+    for (const Submission& one : submissions(store)) known.insert(one.job);
+    const auto tasks = tasks_of({known.begin(), known.end()});
+    if (!tasks) return;
+    std::map<std::string, std::set<int>> unheard;  // blocks
+    for (const SlurmTask& task : *tasks) {
+      if (!task.offset || known.contains(task.job)) continue;
+      if (!unheard.contains(task.job) && task.ended()) continue;
+      // Indices count from the submission's first block.
+      unheard[task.job].insert({*task.offset + 1, *task.offset + task.index});
+    }
+    for (const auto& [job, blocks] : unheard) {
+      note_submission(store, {job, {blocks.begin(), blocks.end()}, clock_.wall_time()});
+      folder_.hand_in(job + std::string(job_ending), job_name(experiment_.name));
+      progress_.say(fmt::format("job {} was taken by Slurm without a word; it is gone on with", job));
+    }
+  }
+
+  // ---------------------------------------------------------------- settings of the nodes
+
+  // Told even after an error, and with --quiet. A task that has just ended may have said so in a file that is not seen here yet.
+  bool all_settings_are_back(Store& store) {
+    std::vector<std::string> texts;
+    for (int look = 0; look < 2; ++look) {
+      std::set<std::string> alive;
+      for (const SlurmTask& task : live_tasks(store))
+        alive.insert(fmt::format("{}_{}", task.job, task.index));
+      texts.clear();
+      bool untold = false;
+      for (const NodeSettings& one : settings_of_nodes(folder_)) {
+        const std::string text =
+            settings_text(one, silent_ || alive.contains(one.task.substr(0, one.task.find(' '))));
+        if (!text.empty()) texts.push_back(text);
+        untold = untold || (!text.empty() && one.state == NodeSettings::State::not_told);
+      }
+      if (!untold || look > 0 ||
+          !interruption_.sleep_until(clock_.now() + nanoseconds(patience_of_folder), clock_))
+        break;
+    }
+    for (const std::string& text : texts) write_stderr(fmt::format("warning: {}\n", text));
+    return texts.empty();
+  }
+
+  // Tasks that were ended put back what they set, for which Slurm gives them its KillWait (30 s).
+  void wait_for_settings(Store& store) {
+    const auto untold = [&] {
+      const auto all = settings_of_nodes(folder_);
+      return std::any_of(all.begin(), all.end(),
+                         [](const NodeSettings& one) { return one.state == NodeSettings::State::not_told; });
+    };
+    const Nanoseconds until = clock_.now() + nanoseconds(patience_with_a_node);
+    if (untold()) progress_.say("the nodes put their settings back");
+    while (untold() && clock_.now() < until && !live_tasks(store).empty() && !silent_) {
+      if (!interruption_.sleep_until(clock_.now() + nanoseconds(between_looks), clock_)) return;
+    }
+    if (untold() && !live_tasks(store).empty())
+      write_stderr(
+          fmt::format("warning: tasks are still at work, and may not have put their settings back yet; {} "
+                      "tells\n",
+                      shell_text("collect")));
   }
 
   // So many that its trials fit into them; each node is to take part.
@@ -494,7 +573,7 @@ class ClusterNight {
           part.push_back(mine[at]);
           indices.push_back(mine[at] - offset);
         }
-        const std::string job = submit_job(indices, std::max(1, share), without,
+        const std::string job = submit_job(indices, offset, std::max(1, share), without,
                                            fmt::format(" --plan {} --offset {}", shell_quote(plan), offset));
         note_submission(store, {job, part, clock_.wall_time()});
         folder_.hand_in(job + std::string(job_ending), job_name(experiment_.name));
@@ -601,6 +680,7 @@ class ClusterNight {
   void submit_what_is_missing(Store& store) {
     const auto open = open_blocks(store);
     if (open.empty()) return;
+    take_in_unheard_jobs(store);
     std::vector<std::string> jobs;
     std::set<int> were_submitted;
     job_names_.merge(job_names(folder_, store.experiment().name));
@@ -694,6 +774,7 @@ class ClusterNight {
   bool watch(Store& store, Collector& collector, bool waits) {
     left_out_ = nodes_left_out(store);
     const bool submits = options_.what != ClusterOptions::Do::collect;
+    if (!submits) take_in_unheard_jobs(store);
     if (submits) {
       take(store, collector);  // what finished meanwhile is not open
       give_another_chance(store);
@@ -774,6 +855,20 @@ class ClusterNight {
     progress_.say(line);
   }
 
+  // Nothing is there yet but what asks a node, which was killed, or did not hear that Slurm took its job.
+  int cancel_looks() {
+    std::set<std::string> jobs;
+    for (const SlurmTask& task : live_tasks_of({})) jobs.insert(task.job);
+    if (silent_ || jobs.empty()) require_submitted();
+    slurm_.cancel({jobs.begin(), jobs.end()});
+    if (options_.json)
+      write_stdout(Json{{"result", path_}, {"jobs_cancelled", jobs}}.dump(2) + "\n");
+    else
+      write_stdout(fmt::format("{} cancelled; nothing else was submitted yet. {} begins\n",
+                               counted(static_cast<int>(jobs.size()), "job"), shell_text("")));
+    return static_cast<int>(ExitCode::done);
+  }
+
   // Goes by what was submitted alone, and before whoever collects: jobs can be ended whatever became of the file.
   int cancel() {
     std::set<std::string> jobs;
@@ -785,7 +880,12 @@ class ClusterNight {
       throw Error(ExitCode::machine_refuses, "Slurm does not say which jobs wait or run; none was cancelled",
                   "is the controller up? `scontrol ping` says");
     slurm_.cancel({jobs.begin(), jobs.end()});
+    {
+      Store store = Store::open(path_, Database::Mode::read_only);
+      if (!jobs.empty()) wait_for_settings(store);
+    }
     std::string by_whom;
+    bool all_back = true;
     try {
       folder_.make();
       CollectorLock lock(folder_);
@@ -794,6 +894,7 @@ class ClusterNight {
       left_out_ = nodes_left_out(store);
       take(store, collector);
       conclude(store);
+      all_back = all_settings_are_back(store);
     } catch (const Error& error) {
       by_whom = error.what();
     }
@@ -808,7 +909,7 @@ class ClusterNight {
                                    : "what was finished is not collected by this command: " + by_whom,
                                shell_text("")));
     }
-    return static_cast<int>(ExitCode::done);
+    return static_cast<int>(all_back ? ExitCode::done : ExitCode::not_restored);
   }
 
   // Of a result that had to go on in another file that is the first to be known.

@@ -13,6 +13,7 @@
 #include "base/interruption.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
+#include "orchestrator/cluster/node_settings.hpp"
 #include "orchestrator/cluster/shared_folder.hpp"
 #include "orchestrator/cluster/slurm.hpp"
 #include "orchestrator/commands/cluster_experiment.hpp"
@@ -68,20 +69,24 @@ struct ClusterProgress {
   std::map<std::string, std::string> left_out;
   std::vector<std::string> jobs;
   std::set<std::string> job_names;
+  std::string job_mark;
+  std::vector<NodeSettings> settings;
   int not_collected = 0;  // trials that lie in the shared folder beside the result
   struct Tasks {
     int running = 0, waiting = 0;
     std::string reason;  // why the first of them waits, as Slurm says it
   };
   std::optional<Tasks> tasks;  // nullopt: Slurm cannot be asked here
-  std::string silence;         // then why
+  std::set<std::string> alive;
+  std::string silence;  // then why
 };
 
 void ask_slurm(ClusterProgress& progress) {
   try {
     ClusterProgress::Tasks tasks;
-    for (const SlurmTask& task : Slurm().tasks(progress.jobs, progress.job_names)) {
+    for (const SlurmTask& task : Slurm().tasks(progress.jobs, progress.job_names, progress.job_mark)) {
       if (task.ended()) continue;
+      progress.alive.insert(fmt::format("{}_{}", task.job, task.index));
       (task.node.empty() ? tasks.waiting : tasks.running) += 1;
       if (task.node.empty() && tasks.reason.empty() && task.reason != "None") tasks.reason = task.reason;
     }
@@ -104,6 +109,8 @@ std::optional<ClusterProgress> cluster_progress(Store& store, const std::string&
   while (names.step()) taken.insert(names.text(0));
   const SharedFolder folder(nodes_folder_of(store, file));
   progress.job_names = job_names(folder, store.experiment().name);
+  progress.job_mark = job_mark(folder);
+  progress.settings = settings_of_nodes(folder);
   for (const std::string& name : folder.names(part_ending))
     progress.not_collected += name.find(".t") != std::string::npos && !taken.contains(name) ? 1 : 0;
   ask_slurm(progress);
@@ -138,6 +145,12 @@ std::string cluster_text(const Store::Progress& p, const ClusterProgress& cluste
                         run.complete ? ", complete" : "");
   for (const auto& [node, why] : cluster.left_out)
     text += fmt::format("{} is left out: {}\n", printable(node), printable(why));
+  for (const NodeSettings& one : cluster.settings) {
+    const bool may_be_at_work =
+        !cluster.tasks || cluster.alive.contains(one.task.substr(0, one.task.find(' ')));
+    const std::string said = settings_text(one, may_be_at_work);
+    if (!said.empty()) text += fmt::format("warning: {}\n", said);
+  }
   if (cluster.not_collected > 0)
     text += fmt::format("{} more trials are finished and not collected yet\n", cluster.not_collected);
   text += tasks_text(p, cluster);

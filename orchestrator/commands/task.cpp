@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/uuid/random_generator.hpp>
 #include <boost/uuid/uuid_io.hpp>
 #include <cerrno>
@@ -18,6 +19,7 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "orchestrator/cluster/look.hpp"
+#include "orchestrator/cluster/node_settings.hpp"
 #include "orchestrator/cluster/shared_folder.hpp"
 #include "orchestrator/cluster/shared_search.hpp"
 #include "orchestrator/commands/run_here.hpp"
@@ -166,6 +168,13 @@ class Block : public RunPart {
                               join(differences, "; ")));
     }
     if (plan.experiment.slurm) give_up_after_ = plan.experiment.slurm->give_up_after;
+    // What Slurm sets it puts back.
+    sets_ = std::any_of(plan.axes.begin(), plan.axes.end(), [&](const PlanAxis& axis) {
+      const auto& asked = plan.experiment.axes;
+      return axis.knob && std::none_of(asked.begin(), asked.end(), [&](const AxisSpec& one) {
+               return one.name == axis.name && !one.by.empty();
+             });
+    });
     if (grown_ && ::access(file().c_str(), F_OK) != 0) begin_with_the_plan(facts);
   }
 
@@ -179,6 +188,7 @@ class Block : public RunPart {
   }
 
   void begun(Store& store, const std::map<std::string, std::string>& facts) override {
+    tell_that_it_sets_anything();
     const auto known = block_run_of(store);
     BlockRun run =
         known.value_or(BlockRun{.origin = boost::uuids::to_string(boost::uuids::random_generator()()),
@@ -194,11 +204,13 @@ class Block : public RunPart {
   }
 
   void finished(Store& store, const TrialRecord&) override {
+    tell_that_it_sets_anything();
     // All that is not there yet, this one among them: an earlier one may have met a full disk.
     hand_in_what_is_not(store);
   }
 
   int ended(Store& store, RunEnd how, const std::string&) override {
+    tell_whether_back({});  // before what makes the block complete is seen
     if (origin_.empty()) {
       // All of it was run before; whether all of it was handed in is another question.
       const auto known = block_run_of(store);
@@ -232,7 +244,24 @@ class Block : public RunPart {
     return static_cast<int>(ExitCode::done);
   }
 
+  // `why`: something of what was set stays; empty: all is back.
+  void tell_whether_back(const std::string& why) {
+    if (!told_that_it_sets_ || told_whether_back_) return;
+    using enum NodeSettings::State;
+    told_whether_back_ =
+        tell_settings(folder_, {node_name(), task_name(), why.empty() ? back : not_back, why}).empty();
+  }
+
  private:
+  // Tried again with each trial: the folder may be full, or gone for a while.
+  void tell_that_it_sets_anything() {
+    if (!sets_ || told_that_it_sets_) return;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    told_that_it_sets_ = tell_that_it_sets(folder_, node_name(), task_name(),
+                                           std::chrono::duration_cast<std::chrono::nanoseconds>(now).count())
+                             .empty();
+  }
+
   // What other machines finish and are at decides what this one runs.
   std::unique_ptr<Strategy> shared(const Plan& plan, std::unique_ptr<Strategy> strategy,
                                    Interruption& interruption) {
@@ -338,6 +367,7 @@ class Block : public RunPart {
   SharedFolder folder_;
   int block_;
   std::string look_, hash_, canonical_, energy_, origin_, problem_, gave_up_;
+  bool sets_ = false, told_that_it_sets_ = false, told_whether_back_ = false;
   bool grown_ = false;   // the plan is of a result that has grown
   std::string of_look_;  // which look the block is of
   std::map<std::string, std::string> facts_;
@@ -369,6 +399,20 @@ int run_part(const TaskOptions& options, RunPart& part) {
   return run_here(run, &part);
 }
 
+int run_block(const TaskOptions& options, int block) {
+  Block part(options, block);
+  try {
+    const int code = run_part(options, part);
+    part.tell_whether_back({});
+    return code;
+  } catch (const Error& error) {
+    part.tell_whether_back(error.code() != ExitCode::not_restored ? ""
+                           : error.hint().empty()                 ? error.what()
+                                                  : fmt::format("{} ({})", error.what(), error.hint()));
+    throw;
+  }
+}
+
 int task_command(const TaskOptions& options) {
   const auto index = parse_number(variable("SLURM_ARRAY_TASK_ID"));
   const int block = static_cast<int>(index.value_or(0)) + options.offset;
@@ -389,14 +433,14 @@ int task_command(const TaskOptions& options) {
     }
     if (!index)
       throw Error(ExitCode::bad_experiment, "a task is started by Slurm", "dvfs-plan submit FILE.yaml");
-    Block part(options, block);
-    return run_part(options, part);
+    return run_block(options, block);
   } catch (const NodeFault& error) {
     tell(error, true);
     throw;
   } catch (const Error& error) {
-    // What the machine refuses here it may grant elsewhere; a wrong file is wrong everywhere.
-    tell(error, error.code() == ExitCode::machine_refuses);
+    // What the machine refuses here it may grant elsewhere, and where something of what was set stays nothing is set any more; a wrong
+    // file is wrong everywhere.
+    tell(error, error.code() == ExitCode::machine_refuses || error.code() == ExitCode::not_restored);
     throw;
   }
 }

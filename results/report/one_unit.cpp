@@ -7,9 +7,8 @@ namespace dvfs_plan {
 OneUnit::OneUnit(const std::vector<TrialRow>& trials) {
   for (const TrialRow& trial : trials) {
     if (!trial.counts()) continue;
-    for (const auto& [name, unit] : trial.units_of_metrics) {
-      if (!trial.counts_of_metrics.contains(name)) first_.emplace(std::pair(trial.workload, name), unit);
-    }
+    for (const auto& [name, unit] : trial.units_of_metrics)
+      first_.emplace(std::pair(trial.workload, name), unit);
   }
 }
 
@@ -17,9 +16,7 @@ const TrialRow* OneUnit::of(const TrialRow& trial) {
   TrialRow* changed = nullptr;
   for (const auto& [name, unit] : trial.units_of_metrics) {
     const auto first = first_.find({trial.workload, name});
-    if (first == first_.end() || plain_unit(first->second) == plain_unit(unit) ||
-        trial.counts_of_metrics.contains(name))
-      continue;
+    if (first == first_.end() || plain_unit(first->second) == plain_unit(unit)) continue;
     if (changed == nullptr) changed = &converted_.emplace_back(trial);
     const double factor =
         unit_factor(unit, first->second).value_or(0);  // 0 too of a bare number and one with a unit
@@ -28,6 +25,8 @@ const TrialRow* OneUnit::of(const TrialRow& trial) {
       changed->in_other_units.insert(name);
       changed->metrics.erase(name);
       changed->extremes_of_metrics.erase(name);
+      changed->counts_of_metrics.erase(name);
+      changed->counts_of_copies.erase(name);
     } else if (value != changed->metrics.end()) {
       value->second *= factor;
       if (const auto of_all = changed->extremes_of_metrics.find(name);

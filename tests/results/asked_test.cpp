@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "results/report/asked.hpp"
+#include "results/report/one_unit.hpp"
 #include "results/report/question_text.hpp"
 #include "results/report/report.hpp"
 #include "results/report/summary.hpp"
@@ -362,6 +363,29 @@ TEST(QuestionText, PricesAreToldWhereTheyDecide) {
   EXPECT_EQ(question_text(scenario), "the least edp");
   scenario.objective.minimise = Objective::cost;
   EXPECT_EQ(question_text(scenario), "the least cost at 0.1 EUR a joule and 3 a second");
+}
+
+// A share that is told as a count, "1 of 100", is in %: a bare 0.5 beside it is in another unit, whichever of them comes first.
+TEST(OneUnitOfAMetric, ACountIsAShareAndABareNumberIsNot) {
+  TrialRow count, bare;
+  for (TrialRow* one : {&count, &bare}) {
+    one->workload = "w";
+    one->verdict = "ok";
+    one->role = TrialRole::point;
+  }
+  count.metrics = {{"miss", 1}};
+  count.units_of_metrics = {{"miss", "%"}};
+  count.counts_of_metrics = {{"miss", {1, 100}}};
+  bare.metrics = {{"miss", 0.5}};
+  bare.units_of_metrics = {{"miss", ""}};
+  OneUnit by_count({count, bare}), by_bare({bare, count});
+  EXPECT_EQ(by_count.of(count)->metrics.at("miss"), 1);
+  EXPECT_THAT(by_count.of(bare)->metrics, testing::IsEmpty());
+  EXPECT_THAT(by_count.of(bare)->in_other_units, ElementsAre("miss"));
+  EXPECT_EQ(by_bare.of(bare)->metrics.at("miss"), 0.5);
+  EXPECT_THAT(by_bare.of(count)->metrics, testing::IsEmpty());
+  EXPECT_THAT(by_bare.of(count)->counts_of_metrics, testing::IsEmpty());
+  EXPECT_THAT(by_bare.of(count)->in_other_units, ElementsAre("miss"));
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+#include "orchestrator/cluster/node_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr std::string_view begun_ending = ".set", ended_ending = ".back";
+
+std::string stem(const std::string& node, const std::string& task) {
+  std::string name = fmt::format("{}.{}", node, task);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return name;
+}
+
+std::string bytes_of(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// As it was written; what cannot be read says nothing.
+nlohmann::json read_json(const SharedFolder& folder, const std::string& name) {
+  return nlohmann::json::parse(folder.read(name), nullptr, false);
+}
+
+}  // namespace
+
+std::vector<NodeSettings> settings_of_nodes(const SharedFolder& folder) {
+  std::map<std::string, std::pair<std::int64_t, NodeSettings>> last;
+  for (const std::string& name : folder.names(begun_ending)) {
+    const auto json = read_json(folder, name);
+    if (!json.is_object()) continue;
+    const NodeSettings begun{json.value("node", ""), json.value("task", "")};
+    const std::int64_t at = json.value("at", std::int64_t{0});
+    const auto [known, is_new] = last.try_emplace(begun.node, at, begun);
+    if (!is_new && known->second.first < at) known->second = {at, begun};
+  }
+  std::vector<NodeSettings> all;
+  for (auto& [node, one] : last) {
+    NodeSettings& settings = one.second;
+    const auto json = read_json(folder, stem(node, settings.task) + std::string(ended_ending));
+    if (json.is_object()) {
+      settings.state = json.value("back", false) ? NodeSettings::State::back : NodeSettings::State::not_back;
+      settings.why = json.value("why", "");
+    }
+    all.push_back(std::move(settings));
+  }
+  return all;
+}
+
+std::string tell_that_it_sets(const SharedFolder& folder, const std::string& node, const std::string& task,
+                              std::int64_t at) {
+  return folder.hand_in(stem(node, task) + std::string(begun_ending),
+                        bytes_of({{"node", node}, {"task", task}, {"at", at}}));
+}
+
+std::string tell_settings(const SharedFolder& folder, const NodeSettings& settings) {
+  return folder.hand_in(
+      stem(settings.node, settings.task) + std::string(ended_ending),
+      bytes_of({{"back", settings.state == NodeSettings::State::back}, {"why", settings.why}}));
+}
+
+std::string settings_text(const NodeSettings& settings, bool at_work) {
+  const std::string task = settings.task.substr(0, settings.task.find(' '));
+  switch (settings.state) {
+    case NodeSettings::State::back:
+      break;
+    case NodeSettings::State::not_back:
+      return fmt::format(
+          "{}: what task {} set there was not put back: {}; once that is mended, `dvfs-plan restore` on {} "
+          "does",
+          printable(settings.node), printable(task), printable(settings.why), printable(settings.node));
+    case NodeSettings::State::not_told:
+      if (!at_work)
+        return fmt::format(
+            "{}: whether what task {} set there was put back is not known: it ended without a word (killed, "
+            "or "
+            "the node went down); `dvfs-plan restore` on {} puts back what is left",
+            printable(settings.node), printable(task), printable(settings.node));
+      break;
+  }
+  return {};
+}
+
+}  // namespace dvfs_plan
