@@ -95,22 +95,27 @@ std::string tail_of(const std::string& output) {
   return printable(text);
 }
 
+bool may_be_entered(const std::string& folder) {
+  return ::faccessat(AT_FDCWD, folder.c_str(), X_OK, AT_EACCESS) == 0;
+}
+
 // Folders of setters that were there when a setting of theirs was first used, held open: somebody may move one away before all is put back.
 class Folders {
  public:
-  // Where `folder` is now, whatever has its name by now; "/" where it is gone: programs that lie elsewhere do their work there all the same.
+  // Where `folder` is now, whatever has its name by now; "/" where it is gone, or may not be entered any more (rights, a ticket that is over):
+  // programs that lie elsewhere do their work there all the same.
   std::string now(const std::string& folder) {
     const std::lock_guard lock(mutex_);
     UniqueFd& held = held_[folder];
     struct stat named {
     }, kept{};
-    const bool is_there = ::stat(folder.c_str(), &named) == 0;
+    const bool is_there = ::stat(folder.c_str(), &named) == 0 && may_be_entered(folder);
     if (is_there && !held) held.reset(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (is_there && (!held || ::fstat(held.get(), &kept) != 0 || is_same_file(kept, named))) return folder;
     std::error_code none;
     const std::string moved =
         held ? std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", held.get()), none).string() : "";
-    if (!moved.empty() && ::access(moved.c_str(), F_OK) == 0) return moved;
+    if (!moved.empty() && may_be_entered(moved)) return moved;
     return is_there ? folder : "/";
   }
 
@@ -160,7 +165,9 @@ class CommandSetting : public Setting {
   Written write(const std::string& value) override {
     // Words may be files of it: only what is put back is tried from elsewhere.
     if (programs_.folder != "/" && folders().now(programs_.folder) == "/")
-      return {fmt::format("the folder of the experiment, {}, is gone", programs_.folder), true};
+      return {fmt::format("the folder of the experiment, {}, {}", programs_.folder,
+                          is_locked() ? "may not be entered" : "is gone"),
+              true};
     ProgramAnswer answer;
     return {run(with_value(programs_.set, value), answer, true)};
   }
@@ -169,9 +176,9 @@ class CommandSetting : public Setting {
     Written written{run(with_value(restoring(), value), answer, false)};
     written.may_go_on = !answer.ran();
     if (!written.problem.empty() && programs_.folder != "/" && folders().now(programs_.folder) == "/")
-      written.problem +=
-          fmt::format("; the folder of the experiment, {}, is gone: if it was renamed, give it its name back",
-                      programs_.folder);
+      written.problem += fmt::format("; the folder of the experiment, {}, {}", programs_.folder,
+                                     is_locked() ? "may not be entered: give back the right to"
+                                                 : "is gone: if it was renamed, give it its name back");
     return written;
   }
   bool exists() override { return missing().empty(); }
@@ -186,6 +193,9 @@ class CommandSetting : public Setting {
   bool may_be_contested() const override { return true; }
 
  private:
+  // It is there for those who may look; to be asked where it cannot be used.
+  bool is_locked() const { return ::access(programs_.folder.c_str(), X_OK) != 0 && errno != ENOENT; }
+
   const std::vector<std::string>& restoring() const {
     return programs_.restore.empty() ? programs_.set : programs_.restore;
   }

@@ -2,7 +2,10 @@
 // way is put back too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <grp.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <random>
@@ -222,6 +225,48 @@ TEST_F(OwnPrograms, OneThatDoesNotComeBackIsTold) {
   EXPECT_EQ(outcome.failures[0].found, "120");
   EXPECT_THAT(restore_commands(outcome),
               ElementsAre("(cd " + root_.path() + " && " + root_.path() + "/set 100)"));
+}
+
+// Its rights were changed meanwhile, or a ticket for its file system is over: programs that lie elsewhere do not need it.
+TEST_F(OwnPrograms, AFolderThatMayNotBeEnteredAnyMoreIsNotNeededToPutBack) {
+  TemporaryFolder elsewhere;
+  const auto program = [&](const std::string& name, const std::string& text) {
+    const std::string path = elsewhere.path() + "/" + name;
+    std::ofstream(path) << "#!/bin/sh\n" << text << '\n';
+    EXPECT_EQ(::chmod(path.c_str(), 0755), 0);
+    return path;
+  };
+  const std::string cap = elsewhere.path() + "/cap";
+  const SetterPrograms own{"cap",
+                           {program("set", "echo $1 >" + cap), "{value}"},
+                           {program("get", "cat " + cap)},
+                           {},
+                           root_.path()};
+  std::ofstream(cap) << "100\n";
+  constexpr uid_t nobody = 65534;
+  if (::geteuid() == 0) {  // who may enter all
+    for (const std::string& path : {root_.path(), elsewhere.path(), cap})
+      EXPECT_EQ(::chown(path.c_str(), nobody, nobody), 0);
+  }
+  // Another process: who has become somebody else stays that.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setresuid(nobody, nobody, nobody) != 0))
+      ::_exit(10);
+    const auto one = setting(own);
+    if (!one->write("120").problem.empty() || one->read().text != "120") ::_exit(11);
+    if (::chmod(root_.path().c_str(), 0) != 0) ::_exit(12);
+    if (one->write("140").problem != "the folder of the experiment, " + root_.path() + ", may not be entered")
+      ::_exit(13);
+    if (one->read().text != "120" || !one->put_back("100").problem.empty() || one->read().text != "100")
+      ::_exit(14);
+    ::_exit(one->put_back_command("100") == "(cd / && " + elsewhere.path() + "/set 100)" ? 0 : 15);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(::chmod(root_.path().c_str(), 0700), 0);
 }
 
 class CommandKnobTest : public OwnPrograms {
