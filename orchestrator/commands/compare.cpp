@@ -135,6 +135,7 @@ ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
     (one.beyond_chance ? more_often : perhaps).push_back(one.text);
   lost = tell(more_often) || lost;
   bool unknown = tell(perhaps);
+  unknown = tell(not_known_after(comparison)) || unknown;
   unknown = tell(not_judged(comparison)) || unknown;
   if (!worse_by_more_than(comparison, *share))
     return lost ? ExitCode::some_trials_failed : unknown ? ExitCode::not_known : ExitCode::done;

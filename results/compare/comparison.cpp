@@ -648,7 +648,8 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
     if (const std::string differs = delivered_otherwise(scenario); !differs.empty())
       comparison.warnings.push_back(differs);
   }
-  for (std::string& lost : no_longer_counting(comparison)) comparison.warnings.push_back(std::move(lost));
+  for (const auto& lost : {no_longer_counting(comparison), not_known_after(comparison)})
+    comparison.warnings.insert(comparison.warnings.end(), lost.begin(), lost.end());
   for (FailsMoreOften& one : failing_more_often(comparison))
     comparison.warnings.push_back(std::move(one.text));
   if (!comparison.of_levels) comparison.trial_in_both = trial_in_both(before, after);
@@ -734,16 +735,17 @@ std::vector<std::string> not_judged(const Comparison& comparison) {
   return texts;
 }
 
-std::vector<std::string> no_longer_counting(const Comparison& comparison) {
+namespace {
+
+// Points of which none counts after; `by_own`: mostly by what they did themselves, and not by what others did, or a meter.
+std::vector<std::string> none_counts_after(const Comparison& comparison, bool by_own) {
   std::vector<std::string> texts;
   for (const ComparedScenario& scenario : comparison.scenarios) {
     for (const ComparedPoint& point : scenario.points) {
       const PointSummary& after = point.after;
-      if (point.before.counted > 0 && point.before.censored == 0 && after.counted > 0 && after.censored > 0)
-        texts.push_back(fmt::format("{}, {}: {} of its {} did not reach the target after; before all did",
-                                    scenario.scenario, point.called, after.censored,
-                                    counted(after.counted + after.censored, "trial")));
       if (point.before.counted == 0 || after.counted > 0 || after.trials == 0) continue;
+      const int own = failures_of(after).failed + after.untold + after.censored;
+      if ((2 * own >= after.trials) != by_own) continue;
       std::vector<std::string> causes;
       for (const auto& [verdict, count] : after.not_counted)
         causes.push_back(fmt::format("{} {}", count, verdict));
@@ -758,6 +760,16 @@ std::vector<std::string> no_longer_counting(const Comparison& comparison) {
   return texts;
 }
 
+}  // namespace
+
+std::vector<std::string> no_longer_counting(const Comparison& comparison) {
+  return none_counts_after(comparison, true);
+}
+
+std::vector<std::string> not_known_after(const Comparison& comparison) {
+  return none_counts_after(comparison, false);
+}
+
 std::vector<FailsMoreOften> failing_more_often(const Comparison& comparison) {
   std::vector<FailsMoreOften> found;
   for (const ComparedScenario& scenario : comparison.scenarios) {
@@ -765,21 +777,27 @@ std::vector<FailsMoreOften> failing_more_often(const Comparison& comparison) {
     for (const ComparedPoint& point : scenario.points) {
       const PointSummary &before = point.before, &after = point.after;
       if (before.counted == 0 || after.counted == 0) continue;
-      const auto judge = [&](const Failures& then, const Failures& now, const std::string& what) {
+      const auto judge = [&](const Failures& then, const Failures& now, const std::string& what,
+                             const std::string& so) {
         if (!fails_more_often(then, now)) return;
-        found.push_back({fmt::format("{}, {}: of its {} after, {}, of {} before {}; what is told of it is "
-                                     "of the others",
-                                     scenario.scenario, point.called, counted(now.of, "trial"), what, then.of,
-                                     then.failed == 0 ? "none" : std::to_string(then.failed)),
+        found.push_back({fmt::format("{}, {}: of its {} after, {}, of {} before {}; {}", scenario.scenario,
+                                     point.called, counted(now.of, "trial"), what, then.of,
+                                     then.failed == 0 ? "none" : std::to_string(then.failed), so),
                          chance_of(then, now) <= level});
       };
+      const std::string of_others = "what is told of it is of the others";
       const Failures now = failures_of(after);
-      judge(failures_of(before), now, failures_text(now));
+      judge(failures_of(before), now, failures_text(now), of_others);
       const auto silent_of = [](const PointSummary& one) {
         return Failures{one.untold, one.untold + one.counted + one.censored, "no_metric"};
       };
       judge(silent_of(before), silent_of(after),
-            fmt::format("{} did not tell what was asked for", after.untold));
+            fmt::format("{} did not tell what was asked for", after.untold), of_others);
+      const auto missed_by = [](const PointSummary& one) {
+        return Failures{one.censored, one.counted + one.censored, {}};
+      };
+      judge(missed_by(before), missed_by(after), fmt::format("{} did not reach the target", after.censored),
+            "what it takes is known from below alone");
     }
   }
   return found;

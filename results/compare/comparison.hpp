@@ -104,9 +104,11 @@ double sensor_share(const std::optional<Estimate>& estimate);
 
 // Whether energy or time rose by more than `limit` at any point, beyond the noise and by its whole interval.
 bool worse_by_more_than(const Comparison& comparison, double limit);
-// Settings of which trials counted before, and of those that were run after none does, or some did not reach the target; a line each, with
+// Settings of which trials counted before, and of those that were run after none does, mostly by what they did themselves; a line each, with
 // what became of them.
 std::vector<std::string> no_longer_counting(const Comparison& comparison);
+// Likewise, but mostly by what others did, or a meter (foreign_load, sensor_gap, chosen_by_length): that says nothing of the setting.
+std::vector<std::string> not_known_after(const Comparison& comparison);
 // Settings of which a larger share of trials ran into their own end after, while others count; beyond_chance: at 5 % for all settings of a
 // scenario together.
 struct FailsMoreOften {

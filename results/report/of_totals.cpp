@@ -21,6 +21,10 @@ std::optional<double> units_of(const TrialRow& trial) {
 std::optional<double> runs_of(const TrialRow& trial) {
   return static_cast<double>(trial.runs);
 }
+// Where the objective is per run: of copies that do the same work each is a unit.
+std::optional<double> units_or_runs_of(const TrialRow& trial) {
+  return trial.units ? trial.units : runs_of(trial);
+}
 
 // Of all runs of the trial: a row has them per run.
 std::optional<double> energy_used(const TrialRow& trial) {
@@ -138,9 +142,9 @@ WorkOfTrials work_by_totals(const std::vector<const TrialRow*>& trials, const Ob
   if (of_runs) {
     for (const TrialRow* trial : with_runs) set_run(work_of_one(trial), *trial, *of_runs);
   }
-  const bool per_run = objective.per.empty();
-  const auto those = per_run ? with_runs : that_did(trials, units_of);
-  auto totals = per_run ? of_runs : unequal_totals(those, units_of);
+  const Done did = objective.per.empty() ? units_or_runs_of : units_of;
+  const auto those = that_did(trials, did);
+  auto totals = unequal_totals(those, did);
   if (totals) totals->wide = wide;
   if (totals) {
     for (const TrialRow* trial : those) set_unit(work_of_one(trial), *trial, *totals, objective);

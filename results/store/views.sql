@@ -278,8 +278,9 @@ CREATE VIEW quantities AS
 CREATE VIEW changes AS
   SELECT p.key AS point, p.scenario, c.change, c.value, c.low, c.high, c.pairs FROM point_change c JOIN point p ON p.id = c.point_id;
 
--- Mean logarithm of the time (per unit of work where the objective is) of a point in a block: what slowdowns are made of (in a search one by one they are its model's). Where the
--- objective is per a metric and the trials of a point did unequal work it is by what they did together: log(ratio of the totals) + each trial's departure from it.
+-- Mean logarithm of the time (per unit of work where the objective is, else per run; of copies that do the same work each run is a unit) of a point in a block: what slowdowns are made
+-- of (in a search one by one they are its model's). Where the trials of a point did unequal work, or numbers of runs, it is by what they did together: log(ratio of the totals) + each
+-- trial's departure from it.
 --| point: its key
 --| scenario: its scenario
 --| is_reference: 1: the reference
@@ -287,12 +288,12 @@ CREATE VIEW changes AS
 --| log_time: natural logarithm of seconds
 CREATE VIEW block_times AS
   WITH used AS (
-    SELECT v.point, v.scenario, v.is_reference, v.block, v.time_s, t.region_s AS seconds, t.units,
-           coalesce(w.per_metric, (SELECT per_metric FROM experiment), '') <> '' AS per_metric
+    SELECT v.point, v.scenario, v.is_reference, v.block, v.time_s, t.region_s AS seconds,
+           CASE WHEN t.units IS NULL AND coalesce(w.per_metric, (SELECT per_metric FROM experiment), '') = '' THEN t.runs ELSE t.units END AS units
     FROM trials v JOIN trial t ON t.id = v.trial JOIN workload w ON w.name = v.workload WHERE v.counts AND v.time_s > 0),
   work AS (
     SELECT point, sum(seconds) / sum(units) AS ratio, avg(units) AS mean_units,
-           max(per_metric) AND max(units) - min(units) > 1e-12 * max(units) AS unequal
+           max(units) - min(units) > 1e-12 * max(units) AS unequal
     FROM used WHERE units IS NOT NULL GROUP BY point HAVING sum(units) > 0)
   SELECT u.point, u.scenario, u.is_reference, u.block,
          avg(CASE WHEN u.units IS NULL THEN ln(u.time_s)

@@ -28,7 +28,8 @@ struct NightShape {
   bool adaptive = false, per_unit = false;
   double excluded = 0, unknown_energy = 0, missing = 0, disturbed = 0;  // shares of trials
   double idle = 0;                                                      // of those that do no unit of work
-  int machines = 1;  // each runs the plan, and the results are joined
+  int machines = 1;               // each runs the plan, and the results are joined
+  int most_runs = 1, copies = 1;  // of a trial; at once
 };
 
 class RandomNight {
@@ -43,6 +44,10 @@ class RandomNight {
       *share = chance(0.5) ? 0 : 0.4 * unit_(random_);
     if (shape_.per_unit && chance(0.5)) shape_.idle = 0.4 * unit_(random_);
     if (!shape_.adaptive && chance(0.2)) shape_.machines = 2 + whole(2);
+    if (!shape_.per_unit && chance(0.4)) {
+      shape_.most_runs = 3;  // as with `at least`
+      shape_.copies = 1 + whole(2);
+    }
     const std::string minimise =
         std::vector<std::string>{"energy", "time", "edp", "ed2p"}[static_cast<std::size_t>(whole(4))];
     std::string rules;
@@ -126,9 +131,18 @@ class RandomNight {
     t.started_at = "2026-01-01T00:00:00.000Z";
     t.child.end = ChildResult::End::exited;
     t.child.started = number * 10 * s;
-    const double seconds = level * scatter() * 2 / ghz;
+    const int runs = 1 + whole(shape_.most_runs);
+    const double seconds = runs * level * scatter() * 2 / ghz;
     t.child.ended = t.child.started + nanoseconds(Seconds{seconds});
-    t.runs = {{t.child.started, t.child.ended}};
+    t.runs.assign(static_cast<std::size_t>(runs * shape_.copies), {t.child.started, t.child.ended});
+    for (int run = 1; shape_.copies > 1 && run <= runs * shape_.copies; ++run) {
+      InstanceRecord one;
+      one.run = run;
+      one.instance = 1 + (run - 1) % shape_.copies;
+      one.workload = "w";
+      t.instances.push_back(one);
+    }
+    if (shape_.copies > 1) t.units = runs * shape_.copies;  // that do the same work
     t.regions = {{"", 1, t.child.started, t.child.ended, true, {}}};
     t.region_s = seconds;
     t.verdict = chance(shape_.disturbed)  ? Verdict::foreign_load
@@ -144,7 +158,7 @@ class RandomNight {
     if (shape_.per_unit) t.units = chance(shape_.idle) ? 0 : 100.0 * (1 + whole(2));
     t.metrics = {{"samples", t.units.value_or(1), ""}, {"accuracy", 0.6 + 0.05 * whole(5), ""}};
     const bool useless = t.units == 0.0;
-    const double share = t.units && !useless ? 1 / *t.units : 1;
+    const double share = useless ? 1 : 1 / t.units.value_or(runs);
     const auto& objective = plan.experiment.objective.minimise;
     const double e = t.energy_j.value_or(0) * share, d = seconds * share;
     if (useless)
@@ -301,14 +315,22 @@ void expect_answer(Store& store, const ScenarioSummary& scenario, const Json& js
 // model speaks, the best is the one with the least mean.
 void expect_least_mean(Store& store, const ScenarioSummary& scenario) {
   if (!scenario.balanced || scenario.search || !store.experiment().objective.constraints.empty()) return;
-  // Per unit of work it is what all trials used by what they did.
+  // Rows alone do not tell that a setting's trials were chosen by their length: the report counts none of them.
+  if (std::any_of(scenario.points.begin(), scenario.points.end(),
+                  [](const PointSummary& point) { return point.not_counted.contains("chosen_by_length"); }))
+    return;
+  // Per unit of work, or run, it is what all trials used by what they did.
   const ObjectiveSpec& objective = scenario.objective;
+  Statement most = store.database().prepare("SELECT max(runs) FROM trials WHERE counts AND scenario = ?");
+  most.bind(scenario.scenario);
+  const bool by_work = !objective.per.empty() || (most.step() && most.integer(0) > 1);
   std::string mean = "avg(objective_value)";
-  if (scenario.nodes && !objective.per.empty()) return;
-  if (!objective.per.empty()) {
+  if (scenario.nodes && by_work) return;
+  if (by_work) {
     if (objective.minimise != Objective::energy && objective.minimise != Objective::time) return;
     const char* const used = objective.minimise == Objective::energy ? "energy_j" : "time_s";
-    mean = fmt::format("sum({0} * runs) / sum(units) FILTER (WHERE {0} IS NOT NULL)", used);
+    mean = fmt::format("sum({0} * runs) / sum({1}) FILTER (WHERE {0} IS NOT NULL)", used,
+                       objective.per.empty() ? "coalesce(units, runs)" : "units");
   }
   // A machine's trials are no repetitions of a machine of its type: the mean is of theirs.
   Statement least = store.database().prepare(fmt::format(

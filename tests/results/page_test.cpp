@@ -372,11 +372,11 @@ TEST(Compare, FailuresAreWeighedByFishersExactTest) {
 
 // The former best crashes now, or everything does: that is worse, and not "not known".
 TEST(Compare, ASettingOfWhichNoTrialCountsAnyMoreIsWorse) {
-  const auto crashing = [](const std::string& point) {
+  const auto crashing = [](const std::string& point, const char* verdict = "exited") {
     ComparedResult after = night("b.sqlite", 1, 8);
     for (TrialRow& one : after.trials) {
       if (!point.empty() && one.point != point) continue;
-      one.verdict = "exited";
+      one.verdict = verdict;
       for (auto* value : {&one.energy_j, &one.objective_value, &one.mean_power_w, &one.time_s})
         value->reset();
     }
@@ -391,6 +391,15 @@ TEST(Compare, ASettingOfWhichNoTrialCountsAnyMoreIsWorse) {
       no_longer_counting(one),
       ElementsAre("w, cpu.frequency = 1 GHz: of its 4 trials none counts after (4 exited); before 4 did"));
   EXPECT_EQ(no_longer_counting(all).size(), 2U);
+  // Others, or a meter: that is not of the setting.
+  const Comparison disturbed = compare(before, crashing(best, "sensor_gap"));
+  EXPECT_THAT(no_longer_counting(disturbed), testing::IsEmpty());
+  EXPECT_THAT(
+      not_known_after(disturbed),
+      ElementsAre(
+          "w, cpu.frequency = 1 GHz: of its 4 trials none counts after (4 sensor_gap); before 4 did"));
+  EXPECT_THAT(disturbed.warnings, testing::Contains(not_known_after(disturbed).at(0)));
+  EXPECT_THAT(not_known_after(one), testing::IsEmpty());
   EXPECT_THAT(one.warnings, testing::Contains(no_longer_counting(one).at(0)));
   EXPECT_THAT(
       comparison_sentences(one).at(0),
