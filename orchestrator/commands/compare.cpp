@@ -136,6 +136,7 @@ ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
   lost = tell(more_often) || lost;
   bool unknown = tell(perhaps);
   unknown = tell(not_known_after(comparison)) || unknown;
+  unknown = tell(limits_broken(comparison)) || unknown;
   unknown = tell(not_judged(comparison)) || unknown;
   if (!worse_by_more_than(comparison, *share))
     return lost ? ExitCode::some_trials_failed : unknown ? ExitCode::not_known : ExitCode::done;
@@ -202,7 +203,7 @@ const Registered<CommandKind> compare(
               "--fail-if-worse", options->worse,
               "exit with 1 if energy or time rose by more than this at any point, beyond the noise, or if of "
               "a point that counted before no trial counts any more, or more of them fail; with 7 if that "
-              "cannot be said. Of two single "
+              "cannot be said, or a limit on a metric does not hold any more. Of two single "
               "nights what a whole night lies "
               "higher is no rise: name several a side")
            ->type_name("SHARE");

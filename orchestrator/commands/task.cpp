@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/output.hpp"
@@ -62,6 +63,17 @@ std::string own_folder() {
     throw Error(ExitCode::machine_refuses, fmt::format("{} is not a folder of this user's alone", folder),
                 "remove it, or set TMPDIR to a folder on the node's own disk");
   return folder;
+}
+
+// In one line, for who reads it elsewhere.
+std::string in_one_line(const Error& error) {
+  const std::string text =
+      error.hint().empty() ? error.what() : fmt::format("{} ({})", error.what(), error.hint());
+  std::vector<std::string> lines;
+  for (const std::string& line : split_lines(text)) {
+    if (!trim(line).empty()) lines.emplace_back(trim(line));
+  }
+  return join(lines, " ");
 }
 
 class NodeFault : public Error {
@@ -406,9 +418,7 @@ int run_block(const TaskOptions& options, int block) {
     part.tell_whether_back({});
     return code;
   } catch (const Error& error) {
-    part.tell_whether_back(error.code() != ExitCode::not_restored ? ""
-                           : error.hint().empty()                 ? error.what()
-                                                  : fmt::format("{} ({})", error.what(), error.hint()));
+    part.tell_whether_back(error.code() == ExitCode::not_restored ? in_one_line(error) : "");
     throw;
   }
 }
@@ -422,9 +432,7 @@ int task_command(const TaskOptions& options) {
   const auto tell = [&](const Error& error, bool of_node) {
     std::string name = fmt::format("{}.{}{}", node_name(), task_name(), fault_ending);
     std::replace(name.begin(), name.end(), ' ', '-');
-    const std::string why =
-        error.hint().empty() ? error.what() : fmt::format("{} ({})", error.what(), error.hint());
-    folder.hand_in(name, fault_bytes({node_name(), task_name(), why, block, of_node}));
+    folder.hand_in(name, fault_bytes({node_name(), task_name(), in_one_line(error), block, of_node}));
   };
   try {
     if (options.plan.empty()) {

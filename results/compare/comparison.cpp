@@ -648,7 +648,8 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
     if (const std::string differs = delivered_otherwise(scenario); !differs.empty())
       comparison.warnings.push_back(differs);
   }
-  for (const auto& lost : {no_longer_counting(comparison), not_known_after(comparison)})
+  for (const auto& lost :
+       {no_longer_counting(comparison), not_known_after(comparison), limits_broken(comparison)})
     comparison.warnings.insert(comparison.warnings.end(), lost.begin(), lost.end());
   for (FailsMoreOften& one : failing_more_often(comparison))
     comparison.warnings.push_back(std::move(one.text));
@@ -768,6 +769,27 @@ std::vector<std::string> no_longer_counting(const Comparison& comparison) {
 
 std::vector<std::string> not_known_after(const Comparison& comparison) {
   return none_counts_after(comparison, false);
+}
+
+std::vector<std::string> limits_broken(const Comparison& comparison) {
+  std::vector<std::string> texts;
+  for (const ComparedScenario& scenario : comparison.scenarios) {
+    for (const ComparedPoint& point : scenario.points) {
+      for (const ConstraintCheck& now : point.after.constraints) {
+        const auto& before = point.before.constraints;
+        const auto held = std::find_if(before.begin(), before.end(), [&](const ConstraintCheck& then) {
+          return then.text == now.text && then.holds == true && then.certain == true;
+        });
+        if (is_measured(now.name) || held == before.end() || now.holds != false || now.certain != true)
+          continue;
+        texts.push_back(fmt::format(
+            "{}, {}: {} held before ({:.4g}) and does not after ({:.4g}); whether that is the setting or "
+            "the night, several nights a side tell",
+            scenario.scenario, point.called, now.text, held->value.value_or(NAN), now.value.value_or(NAN)));
+      }
+    }
+  }
+  return texts;
 }
 
 std::vector<FailsMoreOften> failing_more_often(const Comparison& comparison) {

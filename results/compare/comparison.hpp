@@ -109,6 +109,9 @@ bool worse_by_more_than(const Comparison& comparison, double limit);
 std::vector<std::string> no_longer_counting(const Comparison& comparison);
 // Likewise, but mostly by what others did, or a meter (foreign_load, sensor_gap, chosen_by_length): that says nothing of the setting.
 std::vector<std::string> not_known_after(const Comparison& comparison);
+// Limits on what workloads tell that settings held with their whole interval and do not hold, with their whole interval, after; a line each.
+// By how much nights differ as wholes is not in there.
+std::vector<std::string> limits_broken(const Comparison& comparison);
 // Settings of which a larger share of trials ran into their own end after, while others count; beyond_chance: at 5 % for all settings of a
 // scenario together.
 struct FailsMoreOften {

@@ -10,6 +10,7 @@
 
 #include "experiments/plan/diagnostics.hpp"
 #include "results/report/conclusions.hpp"
+#include "results/report/long_ones.hpp"
 #include "results/report/report.hpp"
 #include "results/store/parts.hpp"
 #include "results/store/store.hpp"
@@ -315,9 +316,11 @@ void expect_answer(Store& store, const ScenarioSummary& scenario, const Json& js
 // model speaks, the best is the one with the least mean.
 void expect_least_mean(Store& store, const ScenarioSummary& scenario) {
   if (!scenario.balanced || scenario.search || !store.experiment().objective.constraints.empty()) return;
-  // Rows alone do not tell that a setting's trials were chosen by their length: the report counts none of them.
-  if (std::any_of(scenario.points.begin(), scenario.points.end(),
-                  [](const PointSummary& point) { return point.not_counted.contains("chosen_by_length"); }))
+  // Rows alone do not tell that a setting's trials were chosen by their length: of them the report counts none, or no energy.
+  const std::vector<TrialRow> trials = store.trials();
+  LongOnes long_ones(trials);
+  if (std::any_of(trials.begin(), trials.end(),
+                  [&](const TrialRow& trial) { return long_ones.of(trial) != &trial; }))
     return;
   // Per unit of work, or run, it is what all trials used by what they did.
   const ObjectiveSpec& objective = scenario.objective;
@@ -347,6 +350,12 @@ void expect_least_mean(Store& store, const ScenarioSummary& scenario) {
 // mean of theirs (where a machine lacks trials, by its levels).
 void expect_slowdowns(Store& store, const ScenarioSummary& scenario) {
   if (scenario.nodes && !scenario.balanced) return;
+  Statement lacking = store.database().prepare(
+      "SELECT 1 FROM (SELECT point, count(*) AS trials FROM trials WHERE counts AND scenario = ? GROUP BY "
+      "point, "
+      "block) GROUP BY point HAVING min(trials) < max(trials)");
+  lacking.bind(scenario.scenario);
+  if (scenario.nodes && lacking.step()) return;
   Statement paired = store.database().prepare(
       "SELECT exp(avg(ratio)) - 1, sum(blocks) FROM ("
       "SELECT avg(mine.log_time - other.log_time) AS ratio, count(*) AS blocks FROM block_times mine "

@@ -526,6 +526,36 @@ TEST(Compare, ALimitThatWasNotAskedForBeforeIsNoChange) {
               HasSubstr("; after, the former best no longer holds the constraints."));
 }
 
+// What it saves is another question where its accuracy is gone.
+TEST(Compare, ALimitOnAMetricThatBreaksIsTold) {
+  ConstraintSpec limit;
+  limit.name = "accuracy";
+  limit.relation = ConstraintSpec::Relation::at_least;
+  limit.limit = 0.7;
+  const auto with = [&](const char* file, double accuracy) {
+    ComparedResult one = night(file, 1, 7);
+    one.summary.experiment.objective.constraints.push_back(limit);
+    int n = 0;
+    for (TrialRow& t : one.trials) {
+      t.metrics["accuracy"] = (t.point == "1 GHz" ? accuracy : 0.8) + 0.001 * (++n % 3);
+      t.units_of_metrics["accuracy"] = "";
+    }
+    one.summary = summarise(one.summary.experiment, one.trials);
+    return one;
+  };
+  const auto before = with("a.sqlite", 0.75);
+  const Comparison broken = compare(before, with("b.sqlite", 0.6));
+  ASSERT_EQ(limits_broken(broken).size(), 1U);
+  EXPECT_THAT(limits_broken(broken)[0],
+              testing::StartsWith("w, cpu.frequency = 1 GHz: accuracy >= 0.7 held before (0.75"));
+  EXPECT_THAT(limits_broken(broken)[0],
+              testing::EndsWith("; whether that is the setting or the night, several nights a side tell"));
+  EXPECT_THAT(broken.warnings, testing::Contains(limits_broken(broken)[0]));
+  EXPECT_THAT(limits_broken(compare(before, with("b.sqlite", 0.7))),
+              testing::IsEmpty());  // by a hair: it may hold
+  EXPECT_THAT(limits_broken(compare(before, before)), testing::IsEmpty());
+}
+
 TEST(Compare, AResultWithItself) {
   const auto a = night("a.sqlite", 1, 7);
   const Comparison c = compare(a, a);
