@@ -219,7 +219,8 @@ class BadDays(OnACluster):
         if not testbed.LONG:
             return  # its time limit is a minute: --long
         status, _, err = self.run_all("sweep.yaml", seconds=120)
-        self.assertEqual((status, err), (3, f"error: {sbatch} did not answer within 60 s\n  hint: is the controller up? `scontrol ping` says\n"))
+        self.assertEqual((status, err), (3, f"error: {sbatch} did not answer within 60 s\n  hint: is the controller up? `scontrol ping` says; it may have taken the job all the same: once it answers, the same command goes on "
+                                             "with that, and dvfs-plan sweep.yaml --cancel ends it\n"))
 
     def test_numbers_of_jobs_that_begin_anew_are_other_jobs(self):
         """The controller has lost its state, or it is another cluster's: a job of the user's own has the number of the night's."""
