@@ -221,13 +221,15 @@ class ClusterNight {
 
   std::string submit_job(const std::vector<int>& indices, std::optional<int> offset,
                          std::optional<int> at_once, const std::vector<std::string>& without,
-                         const std::string& more) const {
+                         const std::string& more, const std::string& on_node = {}) const {
     // Tasks that wait run what was submitted, whatever becomes of the file meanwhile.
     const std::string text = text_name(experiment_.text);
     if (folder_.read(text) != experiment_.text) {
       if (const std::string why = folder_.hand_in(text, experiment_.text); !why.empty())
         throw Error(ExitCode::machine_refuses, why, "nothing was submitted");
     }
+    std::vector<std::string> options = options_of_task(spec_, without);
+    if (!on_node.empty()) options.push_back("--nodelist=" + on_node);
     try {
       return slurm_.submit({.name = job_name(experiment_.name),
                             .mark = job_mark(folder_),
@@ -235,7 +237,7 @@ class ClusterNight {
                             .command = task_command(more),
                             .indices = indices,
                             .at_once = at_once,
-                            .options = options_of_task(spec_, without),
+                            .options = std::move(options),
                             .output = folder_.logs() + "/%A_%a.log"});
     } catch (const SlurmSilent& silence) {
       throw SlurmSilent(
@@ -447,23 +449,58 @@ class ClusterNight {
 
   // ---------------------------------------------------------------- settings of the nodes
 
+  // Where a task ended without a word and its node works (again): there the next sweep would put back what is left, and so does this.
+  void put_back_on(const NodeSettings& settings) {
+    const auto is_told = [&] {
+      const auto all = settings_of_nodes(folder_);
+      return std::none_of(all.begin(), all.end(), [&](const NodeSettings& one) {
+        return one.node == settings.node && one.state == NodeSettings::State::not_told;
+      });
+    };
+    std::string job;
+    try {
+      const auto nodes = slurm_.nodes(spec_.partition);
+      if (std::none_of(nodes.begin(), nodes.end(), [&](const SlurmNode& node) {
+            return node.name == settings.node && node.works(!spec_.reservation.empty());
+          }))
+        return;
+      job = submit_job({0}, std::nullopt, std::nullopt, {}, " --put-back " + shell_quote(settings.task),
+                       settings.node);
+      progress_.say(fmt::format("job {} puts back on {} what task {} may have left set there", job,
+                                settings.node, settings.task.substr(0, settings.task.find(' '))));
+      const Nanoseconds until = clock_.now() + nanoseconds(patience_with_a_node);
+      while (!is_told() && clock_.now() < until) {
+        if (!interruption_.sleep_until(clock_.now() + nanoseconds(between_looks), clock_)) break;
+      }
+      if (!is_told()) slurm_.cancel({job});
+    } catch (const Error& error) {
+      progress_.say(fmt::format("warning: {} was not asked to put its settings back: {}", settings.node,
+                                printable(error.what())));
+    }
+  }
+
   // Told even after an error, and with --quiet. A task that has just ended may have said so in a file that is not seen here yet.
   bool all_settings_are_back(Store& store) {
     std::vector<std::string> texts;
-    for (int look = 0; look < 2; ++look) {
+    const bool asks = options_.what == ClusterOptions::Do::all || options_.what == ClusterOptions::Do::cancel;
+    for (int look = 0; look < (asks ? 3 : 2); ++look) {
       std::set<std::string> alive;
-      for (const SlurmTask& task : live_tasks(store))
-        alive.insert(fmt::format("{}_{}", task.job, task.index));
+      // One that Slurm queued again has ended where it was.
+      for (const SlurmTask& task : live_tasks(store)) {
+        if (!task.node.empty()) alive.insert(fmt::format("{}_{}", task.job, task.index));
+      }
       texts.clear();
       bool untold = false;
       for (const NodeSettings& one : settings_of_nodes(folder_)) {
         const std::string text =
             settings_text(one, silent_ || alive.contains(one.task.substr(0, one.task.find(' '))));
         if (!text.empty()) texts.push_back(text);
-        untold = untold || (!text.empty() && one.state == NodeSettings::State::not_told);
+        if (text.empty() || one.state != NodeSettings::State::not_told) continue;
+        untold = true;
+        if (look == 1 && asks) put_back_on(one);
       }
-      if (!untold || look > 0 ||
-          !interruption_.sleep_until(clock_.now() + nanoseconds(patience_of_folder), clock_))
+      if (!untold) break;
+      if (look == 0 && !interruption_.sleep_until(clock_.now() + nanoseconds(patience_of_folder), clock_))
         break;
     }
     for (const std::string& text : texts) write_stderr(fmt::format("warning: {}\n", text));

@@ -24,6 +24,7 @@
 #include "orchestrator/cluster/shared_folder.hpp"
 #include "orchestrator/cluster/shared_search.hpp"
 #include "orchestrator/commands/run_here.hpp"
+#include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "results/store/parts.hpp"
 #include "results/store/plan_copy.hpp"
@@ -32,10 +33,11 @@ namespace dvfs_plan {
 namespace {
 
 struct TaskOptions : CommonOptions {
-  std::string folder;  // that all share
-  std::string plan;    // the look that the plan is in; empty: this is the look
-  std::string text;    // name there of the experiment as it was submitted
-  int offset = 0;      // block = index in the array + this
+  std::string folder;    // that all share
+  std::string plan;      // the look that the plan is in; empty: this is the look
+  std::string text;      // name there of the experiment as it was submitted
+  int offset = 0;        // block = index in the array + this
+  std::string put_back;  // a task that ended here without a word: what it set is put back, and nothing is run
 };
 
 std::string variable(const char* name, const std::string& otherwise = {}) {
@@ -423,7 +425,26 @@ int run_block(const TaskOptions& options, int block) {
   }
 }
 
+// As the next sweep here would. What cannot be looked at now is not told.
+int put_back(const TaskOptions& options) {
+  const SharedFolder folder(options.folder);
+  NodeSettings settings{node_name(), options.put_back, NodeSettings::State::back};
+  try {
+    const GuardClient guard(
+        {.experiment = "restore", .state_folder = options.state_folder, .sysfs_root = options.sysfs_root});
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::not_restored) throw;
+    settings.state = NodeSettings::State::not_back;
+    settings.why = in_one_line(error);
+  }
+  if (const std::string why = tell_settings(folder, settings); !why.empty())
+    throw Error(ExitCode::machine_refuses, why);
+  return static_cast<int>(settings.state == NodeSettings::State::back ? ExitCode::done
+                                                                      : ExitCode::not_restored);
+}
+
 int task_command(const TaskOptions& options) {
+  if (!options.put_back.empty()) return put_back(options);
   const auto index = parse_number(variable("SLURM_ARRAY_TASK_ID"));
   const int block = static_cast<int>(index.value_or(0)) + options.offset;
   const SharedFolder folder(options.folder);
@@ -466,6 +487,7 @@ const Registered<CommandKind> task(
        app.add_option("--plan", options->plan, "the look that holds the plan; without: look");
        app.add_option("--text", options->text, "the experiment as it was submitted")->required();
        app.add_option("--offset", options->offset, "of blocks against the array's indices");
+       app.add_option("--put-back", options->put_back, "what that task set here is put back");
        return declared(app, options, task_command);
      }});
 

@@ -83,7 +83,8 @@ class OneAfterAnother(attack.AttackCase):
         dies = TICKS.format(then=f"[ $i != 200 ] || [ -e {self.folder}/died ] || {{ touch {self.folder}/died; exit; }}; ")
         done = self.run_night(self.energy(dies, 15))
         self.assertEqual(done.returncode, 0, [line for line in done.stderr.splitlines() if "excluded" in line or "wall" in line])
-        self.assertIn("wall: it had ended, and was started again (1 of 5 times without a value between)", done.stderr)
+        # By the time that it is told it may have had a value again.
+        self.assertRegex(done.stderr, r"wall: it had ended, and was started again \([01] of 5 times without a value between\)")
         bad = [verdict for verdict, _ in self.trials() if verdict != "ok"]
         self.assertLessEqual(len(bad), 3, bad)
         self.account.survived += 1

@@ -116,7 +116,7 @@ class PowerCuts(attack.testbed.unittest.TestCase):
         print(f"{cuts} cuts: {len(told)} trials told, {disk.flushes} flushes; {waiting} sectors were not flushed yet, {lost} of these were lost")
         self.assertEqual(self.account.lost, 0)
         self.assertGreater(len(told), 3 * cuts)
-        self.assertGreater(lost, cuts)  # the cuts are worth making
+        self.assertGreaterEqual(lost, cuts)  # the cuts are worth making
         pathlib.Path(image).write_bytes(disk.flushed)
         self.testbed.disk = image
         out = self.testbed.fetch()

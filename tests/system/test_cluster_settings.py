@@ -1,6 +1,9 @@
 """What nodes of a real Slurm were set to, and jobs that Slurm took without a word: nothing is left behind unsaid."""
+import contextlib
+import os
 import pathlib
 import shutil
+import signal
 import tempfile
 import unittest
 
@@ -73,6 +76,41 @@ class Settings(OnACluster):
                               r"`dvfs-plan restore` on n2 puts back what is left\n")
         self.assertNotEqual(self.knob("n2"), "3")
         self.assertEqual([self.knob(node) for node in ("n1", "n3")], ["3", "3"])
+
+    def kill_all_of_ours_on(self, node):
+        """Task and guardian at once, in the node's own processes."""
+        first = self.cluster.processes[node].pid
+        child = pathlib.Path(f"/proc/{first}/task/{first}/children").read_text().split()[0]
+        own = os.readlink(f"/proc/{child}/ns/pid")
+        ours = []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if os.readlink(process / "ns/pid") == own and (process / "comm").read_text().startswith("dvfs-"):
+                    ours.append(int(process.name))
+        self.assertGreaterEqual(len(ours), 2)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in ours:
+                os.kill(pid, number)
+
+    def test_what_a_killed_task_left_on_a_node_that_works_is_put_back(self):
+        """By its next block there, or else by a job that does nothing but this."""
+        self.set_up_knobs(blocks=2, nodes=2)
+        process = self.start("sweep.yaml")
+        self.wait_for(lambda: self.handed_in() > 2 and self.knob("n2") != "3", "n2 at work")
+        self.kill_all_of_ours_on("n2")
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 0, out + err)
+        self.assertEqual([self.knob(node) for node in ("n1", "n2")], ["3", "3"])
+        # The night is over, and its last task there was killed: as if it had gone down with the last block.
+        before = {path.name for path in (self.folder / "sweep.nodes/in").glob("n2.*.back")}
+        (self.cluster.folder / "local.n2" / "knob").write_text("3\n")
+        for name in before:
+            (self.folder / "sweep.nodes/in" / name).unlink()
+        status, out, err = self.run_all("collect", "sweep.yaml")
+        self.assertEqual(status, 4, err)
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, err)
+        self.assertRegex(err, r"job \d+ puts back on n2 what task \d+_\d+ may have left set there\n")
 
     def test_cancelling_waits_until_the_settings_are_back(self):
         self.set_up_knobs(blocks=6, nodes=3)

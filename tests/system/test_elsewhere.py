@@ -1,6 +1,7 @@
 """The experiment's folder is not the folder that one stands in: programs that the file names by their way are the experiment's, wherever it is started, put to use, moved or rechecked."""
 import os
 import shutil
+import signal
 import subprocess
 import time
 import unittest
@@ -155,8 +156,9 @@ class Elsewhere(Whole):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
         guardian = subprocess.run(["pgrep", "-P", str(run.pid), "dvfs-guardian"], capture_output=True, text=True).stdout.split()
-        for pid in (*guardian, str(run.pid)):
-            subprocess.run(["kill", "-KILL", pid])
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # one that is left puts back
+            for pid in (run.pid, *map(int, guardian)):
+                os.kill(pid, number)
         run.wait()
 
     def is_put_back(self, night, state, later):

@@ -521,7 +521,9 @@ class OwnSetter(Whole):
 
         def command_runs():
             children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-            return any(pathlib.Path(f"/proc/{child}/comm").read_text() == "sleep\n" for child in children)
+            with contextlib.suppress(FileNotFoundError):  # a setter's, which has ended
+                return any(pathlib.Path(f"/proc/{child}/comm").read_text() == "sleep\n" for child in children)
+            return False
 
         try:
             self.wait_for(command_runs)
