@@ -427,14 +427,11 @@ class ClusterNight {
   }
 
   // sbatch took jobs and could not say so (a time limit; this command was killed): they go on as what was submitted.
-  void take_in_unheard_jobs(Store& store) {
-    std::vector<std::string> jobs;
+  void take_in_unheard_jobs(Store& store, const std::vector<SlurmTask>& tasks) {
     std::set<std::string> known;
     for (const Submission& one : submissions(store)) known.insert(one.job);
-    const auto tasks = tasks_of({known.begin(), known.end()});
-    if (!tasks) return;
     std::map<std::string, std::set<int>> unheard;  // blocks
-    for (const SlurmTask& task : *tasks) {
+    for (const SlurmTask& task : tasks) {
       if (!task.offset || known.contains(task.job)) continue;
       if (!unheard.contains(task.job) && task.ended()) continue;
       // Indices count from the submission's first block.
@@ -717,17 +714,15 @@ class ClusterNight {
   void submit_what_is_missing(Store& store) {
     const auto open = open_blocks(store);
     if (open.empty()) return;
-    take_in_unheard_jobs(store);
-    std::vector<std::string> jobs;
-    std::set<int> were_submitted;
     job_names_.merge(job_names(folder_, store.experiment().name));
-    const auto submitted = submissions(store);
-    for (const Submission& one : submitted) {
-      jobs.push_back(one.job);
-      were_submitted.insert(one.blocks.begin(), one.blocks.end());
-    }
+    std::vector<std::string> jobs;
+    for (const Submission& one : submissions(store)) jobs.push_back(one.job);
     const auto tasks = tasks_of(jobs);
     if (!tasks) return;
+    take_in_unheard_jobs(store, *tasks);
+    const auto submitted = submissions(store);
+    std::set<int> were_submitted;
+    for (const Submission& one : submitted) were_submitted.insert(one.blocks.begin(), one.blocks.end());
     const bool over = found_over();
     std::set<int> taken;
     std::vector<SlurmTask> waiting, running;
@@ -765,7 +760,7 @@ class ClusterNight {
       (task.node.empty() ? waiting : running).push_back(task);
     }
     if (!cancelled_.empty()) return;
-    if (!jobs.empty()) show(store, static_cast<int>(waiting.size()), running);
+    if (!submitted.empty()) show(store, static_cast<int>(waiting.size()), running);
     if (over) {
       // What waits is not needed any more; what runs is waited for.
       for (const SlurmTask& task : *tasks) {
@@ -811,7 +806,7 @@ class ClusterNight {
   bool watch(Store& store, Collector& collector, bool waits) {
     left_out_ = nodes_left_out(store);
     const bool submits = options_.what != ClusterOptions::Do::collect;
-    if (!submits) take_in_unheard_jobs(store);
+    if (!submits) take_in_unheard_jobs(store, live_tasks(store));
     if (submits) {
       take(store, collector);  // what finished meanwhile is not open
       give_another_chance(store);
