@@ -20,10 +20,10 @@
 #include "orchestrator/cluster/collector.hpp"
 #include "orchestrator/cluster/look.hpp"
 #include "orchestrator/cluster/node_choice.hpp"
-#include "orchestrator/cluster/node_settings.hpp"
 #include "orchestrator/cluster/slurm.hpp"
 #include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/cluster_growth.hpp"
+#include "orchestrator/commands/cluster_settings.hpp"
 #include "orchestrator/commands/page_beside.hpp"
 #include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/text_look.hpp"
@@ -94,7 +94,9 @@ class ClusterNight {
     if (options_.what == ClusterOptions::Do::submit) return say_submitted(store, all_there);
     go_on_elsewhere_if_taken_away(store, collector);
     const int code = report(store, all_there);
-    return all_settings_are_back(store) ? code : static_cast<int>(ExitCode::not_restored);
+    return settings(store).are_back(options_.what == ClusterOptions::Do::all)
+               ? code
+               : static_cast<int>(ExitCode::not_restored);
   }
 
  private:
@@ -446,81 +448,26 @@ class ClusterNight {
 
   // ---------------------------------------------------------------- settings of the nodes
 
-  // Where a task ended without a word and its node works (again): there the next sweep would put back what is left, and so does this.
-  void put_back_on(const NodeSettings& settings) {
-    const auto is_told = [&] {
-      const auto all = settings_of_nodes(folder_);
-      return std::none_of(all.begin(), all.end(), [&](const NodeSettings& one) {
-        return one.node == settings.node && one.state == NodeSettings::State::not_told;
-      });
-    };
-    std::string job;
-    try {
-      const auto nodes = slurm_.nodes(spec_.partition);
-      if (std::none_of(nodes.begin(), nodes.end(), [&](const SlurmNode& node) {
-            return node.name == settings.node && node.works(!spec_.reservation.empty());
-          }))
-        return;
-      job = submit_job({0}, std::nullopt, std::nullopt, {}, " --put-back " + shell_quote(settings.task),
-                       settings.node);
-      progress_.say(fmt::format("job {} puts back on {} what task {} may have left set there", job,
-                                settings.node, settings.task.substr(0, settings.task.find(' '))));
-      const Nanoseconds until = clock_.now() + nanoseconds(patience_with_a_node);
-      while (!is_told() && clock_.now() < until) {
-        if (!interruption_.sleep_until(clock_.now() + nanoseconds(between_looks), clock_)) break;
-      }
-      if (!is_told()) slurm_.cancel({job});
-    } catch (const Error& error) {
-      progress_.say(fmt::format("warning: {} was not asked to put its settings back: {}", settings.node,
-                                printable(error.what())));
-    }
-  }
-
-  // Told even after an error, and with --quiet. A task that has just ended may have said so in a file that is not seen here yet.
-  bool all_settings_are_back(Store& store) {
-    std::vector<std::string> texts;
-    const bool asks = options_.what == ClusterOptions::Do::all || options_.what == ClusterOptions::Do::cancel;
-    for (int look = 0; look < (asks ? 3 : 2); ++look) {
-      std::set<std::string> alive;
-      // One that Slurm queued again has ended where it was.
-      for (const SlurmTask& task : live_tasks(store)) {
-        if (!task.node.empty()) alive.insert(fmt::format("{}_{}", task.job, task.index));
-      }
-      texts.clear();
-      bool untold = false;
-      for (const NodeSettings& one : settings_of_nodes(folder_)) {
-        const std::string text =
-            settings_text(one, silent_ || alive.contains(one.task.substr(0, one.task.find(' '))));
-        if (!text.empty()) texts.push_back(text);
-        if (text.empty() || one.state != NodeSettings::State::not_told) continue;
-        untold = true;
-        if (look == 1 && asks) put_back_on(one);
-      }
-      if (!untold) break;
-      if (look == 0 && !interruption_.sleep_until(clock_.now() + nanoseconds(patience_of_folder), clock_))
-        break;
-    }
-    for (const std::string& text : texts) write_stderr(fmt::format("warning: {}\n", text));
-    return texts.empty();
-  }
-
-  // Tasks that were ended put back what they set, for which Slurm gives them its KillWait (30 s).
-  void wait_for_settings(Store& store) {
-    const auto untold = [&] {
-      const auto all = settings_of_nodes(folder_);
-      return std::any_of(all.begin(), all.end(),
-                         [](const NodeSettings& one) { return one.state == NodeSettings::State::not_told; });
-    };
-    const Nanoseconds until = clock_.now() + nanoseconds(patience_with_a_node);
-    if (untold()) progress_.say("the nodes put their settings back");
-    while (untold() && clock_.now() < until && !live_tasks(store).empty() && !silent_) {
-      if (!interruption_.sleep_until(clock_.now() + nanoseconds(between_looks), clock_)) return;
-    }
-    if (untold() && !live_tasks(store).empty())
-      write_stderr(
-          fmt::format("warning: tasks are still at work, and may not have put their settings back yet; {} "
-                      "tells\n",
-                      shell_text("collect")));
+  ClusterSettings settings(Store& store) {
+    return ClusterSettings({.folder = folder_,
+                            .slurm = slurm_,
+                            .spec = spec_,
+                            .clock = clock_,
+                            .interruption = interruption_,
+                            .progress = progress_,
+                            .running = [this, &store]() -> std::optional<std::set<std::string>> {
+                              std::set<std::string> running;
+                              // One that Slurm queued again has ended where it was.
+                              for (const SlurmTask& task : live_tasks(store)) {
+                                if (!task.node.empty())
+                                  running.insert(fmt::format("{}_{}", task.job, task.index));
+                              }
+                              return silent_ ? std::nullopt : std::optional(running);
+                            },
+                            .submit =
+                                [this](const std::string& words, const std::string& node) {
+                                  return submit_job({0}, std::nullopt, std::nullopt, {}, words, node);
+                                }});
   }
 
   // So many that its trials fit into them; each node is to take part.
@@ -914,7 +861,7 @@ class ClusterNight {
     slurm_.cancel({jobs.begin(), jobs.end()});
     {
       Store store = Store::open(path_, Database::Mode::read_only);
-      if (!jobs.empty()) wait_for_settings(store);
+      if (!jobs.empty()) settings(store).wait(shell_text("collect"));
     }
     std::string by_whom;
     bool all_back = true;
@@ -926,7 +873,7 @@ class ClusterNight {
       left_out_ = nodes_left_out(store);
       take(store, collector);
       conclude(store);
-      all_back = all_settings_are_back(store);
+      all_back = settings(store).are_back(true);
     } catch (const Error& error) {
       by_whom = error.what();
     }
