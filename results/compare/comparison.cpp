@@ -274,6 +274,33 @@ std::vector<ScenarioSummary> scenarios_of(const std::vector<ComparedResult>& nig
   return all;
 }
 
+const AxisSetting* setting_of(const PointSummary& point, const std::string& axis) {
+  const auto found = std::find_if(point.settings.begin(), point.settings.end(),
+                                  [&](const AxisSetting& one) { return one.axis == axis; });
+  return found == point.settings.end() ? nullptr : &*found;
+}
+
+// Axes that one side alone has, of settings that are compared.
+std::set<std::string> axis_of_one_side(const ComparedScenario& scenario) {
+  std::set<std::string> texts;
+  const auto look = [&](const PointSummary& with, const PointSummary& without, const char* where,
+                        const char* other) {
+    for (const AxisSetting& one : with.settings) {
+      if (setting_of(without, one.axis) != nullptr) continue;
+      texts.insert(
+          fmt::format("{}: {} alone has the axis {}; what ran at {} there is compared with what ran {}, "
+                      "which is taken to "
+                      "have run at that too",
+                      scenario.scenario, where, one.axis, one.text, other));
+    }
+  };
+  for (const ComparedPoint& point : scenario.points) {
+    look(point.after, point.before, "after", "before");
+    look(point.before, point.after, "before", "after");
+  }
+  return texts;
+}
+
 class ScenarioComparison {
  public:
   ScenarioComparison(const std::vector<ComparedResult>& ones, const ScenarioSummary& before,
@@ -315,12 +342,13 @@ class ScenarioComparison {
   }
 
  private:
-  // Keys leave out the value at which trials ran before its axis was there, and that may be another one in each file.
+  // Of one key. Keys leave out the value at which trials ran before its axis was there, and that may be another one in each file; one that
+  // has no such axis is taken to have run there (`axis_of_one_side`).
   static bool same_settings(const PointSummary& a, const PointSummary& b) {
-    return std::equal(a.settings.begin(), a.settings.end(), b.settings.begin(), b.settings.end(),
-                      [](const AxisSetting& one, const AxisSetting& other) {
-                        return one.axis == other.axis && one.text == other.text;
-                      });
+    return std::all_of(a.settings.begin(), a.settings.end(), [&](const AxisSetting& one) {
+      const AxisSetting* const other = setting_of(b, one.axis);
+      return other == nullptr || other->text == one.text;
+    });
   }
 
   // Of several nights the mean of what each says of the point.
@@ -647,6 +675,7 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
   for (const ComparedScenario& scenario : comparison.scenarios) {
     if (const std::string differs = delivered_otherwise(scenario); !differs.empty())
       comparison.warnings.push_back(differs);
+    for (const std::string& text : axis_of_one_side(scenario)) comparison.warnings.push_back(text);
   }
   for (const auto& lost :
        {no_longer_counting(comparison), not_known_after(comparison), limits_broken(comparison)})

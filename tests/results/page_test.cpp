@@ -556,6 +556,29 @@ TEST(Compare, ALimitOnAMetricThatBreaksIsTold) {
   EXPECT_THAT(limits_broken(compare(before, before)), testing::IsEmpty());
 }
 
+// A night that grew by an axis with `was` has the trials of before, under their keys.
+TEST(Compare, AnAxisThatOneSideAloneHasIsNoOtherSetting) {
+  const auto with = [](const char* file, const char* n) {
+    ComparedResult one = night(file, 1, 7);
+    for (TrialRow& t : one.trials) t.settings.push_back({"n", n, std::nullopt});
+    one.summary = summarise(one.summary.experiment, one.trials);
+    return one;
+  };
+  const ComparedResult before = night("a.sqlite", 1, 7);
+  for (const bool after_has_it : {true, false}) {
+    const ComparedResult grown = with("b.sqlite", "2");
+    const Comparison c = after_has_it ? compare(before, grown) : compare(grown, before);
+    EXPECT_EQ(c.scenarios[0].points.size(), before.summary.scenarios[0].points.size());
+    EXPECT_THAT(not_run_after(c), testing::IsEmpty());
+    EXPECT_THAT(c.warnings, testing::Contains(fmt::format(
+                                "w: {} alone has the axis n; what ran at 2 there is compared with what "
+                                "ran {}, which is taken to have run at that too",
+                                after_has_it ? "after" : "before", after_has_it ? "before" : "after")));
+  }
+  // Another value on either side is another setting.
+  EXPECT_FALSE(not_run_after(compare(with("a.sqlite", "2"), with("b.sqlite", "3"))).empty());
+}
+
 TEST(Compare, AResultWithItself) {
   const auto a = night("a.sqlite", 1, 7);
   const Comparison c = compare(a, a);
