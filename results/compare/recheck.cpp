@@ -36,9 +36,10 @@ RecheckRow::Range range_of(const std::optional<Change>& change) {
 // What others did, or a meter: it says nothing of whether the answer stands.
 bool is_disturbance(const std::string& verdict) {
   static const std::set<std::string> words{
-      "stopped",      "changed_meanwhile", "sensor_absent",     "sensor_denied",     "sensor_gone",
-      "sensor_dead",  "sensor_frozen",     "sensor_gap",        "sensor_impossible", "sensors_disagree",
-      "foreign_load", "marks_lost",        "service_not_ready", "service_died",      "damaged"};
+      "stopped",           "changed_meanwhile", "sensor_absent", "sensor_denied",
+      "sensor_gone",       "sensor_dead",       "sensor_frozen", "sensor_gap",
+      "sensor_impossible", "sensors_disagree",  "foreign_load",  "marks_lost",
+      "service_not_ready", "service_died",      "damaged",       "chosen_by_length"};
   return words.contains(verdict);
 }
 
@@ -197,7 +198,15 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   }
   if (best_now == nullptr || reference_now == nullptr || best_now->counted == 0 ||
       reference_now->counted == 0) {
-    row.why = "no trial of both the best and the reference counts: they were disturbed, or too few were run";
+    const auto by_length = [](const PointSummary* point) {
+      return point != nullptr && point->not_counted.contains("chosen_by_length");
+    };
+    row.why =
+        by_length(best_now) || by_length(reference_now)
+            ? "no trial of both the best and the reference counts: the sensor could tell the longer ones of "
+              "a "
+              "setting alone, which are not what it takes"
+            : "no trial of both the best and the reference counts: they were disturbed, or too few were run";
     return row;
   }
   if (best_now->censored > 0 || reference_now->censored > 0) {

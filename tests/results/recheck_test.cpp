@@ -386,6 +386,13 @@ TEST(Recheck, WhatDoesNotRunAnyMoreHasChangedAndWhatWasDisturbedIsNotKnown) {
   EXPECT_EQ(row.verdict, "not_known");
   EXPECT_EQ(row.why,
             "no trial of both the best and the reference counts: they were disturbed, or too few were run");
+  now.verdicts = {"", "chosen_by_length", "", ""};
+  row = recheck_of(then, now, 3, random);
+  EXPECT_EQ(row.verdict, "not_known");
+  EXPECT_EQ(row.why,
+            "no trial of both the best and the reference counts: the sensor could tell the longer ones of a "
+            "setting "
+            "alone, which are not what it takes");
   // One block tells no spread of its own.
   row = recheck_of(then, then, 1, random);
   EXPECT_EQ(row.verdict, "not_known");
