@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -14,12 +13,6 @@ namespace {
 
 constexpr std::string_view begun_ending = ".set", ended_ending = ".back";
 
-std::string stem(const std::string& node, const std::string& task) {
-  std::string name = fmt::format("{}.{}", node, task);
-  std::replace(name.begin(), name.end(), ' ', '-');
-  return name;
-}
-
 std::string bytes_of(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -30,6 +23,10 @@ nlohmann::json read_json(const SharedFolder& folder, const std::string& name) {
 }
 
 }  // namespace
+
+std::string job_and_index(const NodeSettings& settings) {
+  return settings.task.substr(0, settings.task.find(' '));
+}
 
 std::vector<NodeSettings> settings_of_nodes(const SharedFolder& folder) {
   std::map<std::string, std::pair<std::int64_t, NodeSettings>> last;
@@ -44,7 +41,7 @@ std::vector<NodeSettings> settings_of_nodes(const SharedFolder& folder) {
   std::vector<NodeSettings> all;
   for (auto& [node, one] : last) {
     NodeSettings& settings = one.second;
-    const auto json = read_json(folder, stem(node, settings.task) + std::string(ended_ending));
+    const auto json = read_json(folder, name_of_task(node, settings.task, ended_ending));
     if (json.is_object()) {
       settings.state = json.value("back", false) ? NodeSettings::State::back : NodeSettings::State::not_back;
       settings.why = json.value("why", "");
@@ -56,18 +53,18 @@ std::vector<NodeSettings> settings_of_nodes(const SharedFolder& folder) {
 
 std::string tell_that_it_sets(const SharedFolder& folder, const std::string& node, const std::string& task,
                               std::int64_t at) {
-  return folder.hand_in(stem(node, task) + std::string(begun_ending),
+  return folder.hand_in(name_of_task(node, task, begun_ending),
                         bytes_of({{"node", node}, {"task", task}, {"at", at}}));
 }
 
 std::string tell_settings(const SharedFolder& folder, const NodeSettings& settings) {
   return folder.hand_in(
-      stem(settings.node, settings.task) + std::string(ended_ending),
+      name_of_task(settings.node, settings.task, ended_ending),
       bytes_of({{"back", settings.state == NodeSettings::State::back}, {"why", settings.why}}));
 }
 
 std::string settings_text(const NodeSettings& settings, bool at_work) {
-  const std::string task = settings.task.substr(0, settings.task.find(' '));
+  const std::string task = job_and_index(settings);
   switch (settings.state) {
     case NodeSettings::State::back:
       break;

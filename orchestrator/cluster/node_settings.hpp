@@ -21,6 +21,9 @@ struct NodeSettings {
   std::string why = {};
 };
 
+// The task without how often it was started, as Slurm names it: "1234_3".
+std::string job_and_index(const NodeSettings& settings);
+
 // Of each node, by name.
 std::vector<NodeSettings> settings_of_nodes(const SharedFolder& folder);
 

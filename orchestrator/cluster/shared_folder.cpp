@@ -94,6 +94,12 @@ std::string SharedFolder::read(const std::string& name) const {
   return bytes;
 }
 
+std::string name_of_task(const std::string& node, const std::string& task, std::string_view ending) {
+  std::string name = fmt::format("{}.{}{}", node, task, ending);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return name;
+}
+
 std::string host_name() {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);

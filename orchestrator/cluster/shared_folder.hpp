@@ -37,6 +37,9 @@ class SharedFolder {
   std::string path_;
 };
 
+// The name of what a task ("1234_3 start 1") on a node says by this ending.
+std::string name_of_task(const std::string& node, const std::string& task, std::string_view ending);
+
 // What this machine calls itself.
 std::string host_name();
 

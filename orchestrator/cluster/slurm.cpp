@@ -198,12 +198,12 @@ std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs, const 
     const auto comment = name_and_comment.rfind(before_offset);
     SlurmTask task{parts[0], 0, parts[2], parts[3], parts[4]};
     if (const auto index = parse_number(parts[1])) task.index = static_cast<int>(*index);
-    task.marked = comment != std::string::npos;
+    const bool marked = comment != std::string::npos;
     // Of another night of that name: numbers begin anew where a controller loses its state.
     const bool of_another =
-        !task.marked && name_and_comment.find("|" + mark.substr(0, mark.find(':') + 1)) != std::string::npos;
-    if (!task.marked && (of_another || !named || !ours.contains(task.job))) continue;
-    if (task.marked) {
+        !marked && name_and_comment.find("|" + mark.substr(0, mark.find(':') + 1)) != std::string::npos;
+    if (!marked && (of_another || !named || !ours.contains(task.job))) continue;
+    if (marked) {
       const auto offset = parse_number(name_and_comment.substr(comment + before_offset.size()));
       if (offset) task.offset = static_cast<int>(*offset);
     }

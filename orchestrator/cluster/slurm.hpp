@@ -40,7 +40,6 @@ struct SlurmTask {
   std::string reason;  // it waits for
   // Of one that is known by its mark, and may have been submitted without our hearing of it: its block is `index` + this; a look has none.
   std::optional<int> offset = {};
-  bool marked = false;
   bool ended() const;  // of itself or otherwise: nothing of it runs or will
 };
 
@@ -57,8 +56,8 @@ struct SlurmSubmission {
   std::string name;
   std::string mark = {};
   std::optional<int> offset = {};  // of the array's indices; nullopt: it is a look
-  std::string command;        // for the shell
-  std::vector<int> indices;   // of the array
+  std::string command;             // for the shell
+  std::vector<int> indices;        // of the array
   std::optional<int> at_once;
   std::vector<std::string> options;  // further ones, one a word
   std::string output;                // file of a task's output, %A, %a and the like in it

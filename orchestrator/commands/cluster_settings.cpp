@@ -22,10 +22,6 @@ bool is_untold(const NodeSettings& settings) {
   return settings.state == NodeSettings::State::not_told;
 }
 
-std::string job_and_index(const NodeSettings& settings) {
-  return settings.task.substr(0, settings.task.find(' '));
-}
-
 }  // namespace
 
 bool ClusterSettings::sleep(Seconds time) {
@@ -88,12 +84,12 @@ void ClusterSettings::wait(const std::string& collects) {
     const auto running = night_.running();
     return running && !running->empty();
   };
-  if (is_any_untold() && at_work()) night_.progress.say("the nodes put their settings back");
+  const auto are_putting_back = [&] { return is_any_untold() && at_work(); };
+  bool waits = are_putting_back();
+  if (waits) night_.progress.say("the nodes put their settings back");
   const Nanoseconds until = night_.clock.now() + nanoseconds(patience_with_settings);
-  while (is_any_untold() && at_work() && night_.clock.now() < until) {
-    if (!sleep(between_looks_at_nodes)) break;
-  }
-  if (is_any_untold() && at_work())
+  while (waits && night_.clock.now() < until && sleep(between_looks_at_nodes)) waits = are_putting_back();
+  if (waits)
     write_stderr(fmt::format(
         "warning: tasks are still at work, and may not have put their settings back yet; {} tells\n",
         collects));

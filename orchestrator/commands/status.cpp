@@ -146,8 +146,7 @@ std::string cluster_text(const Store::Progress& p, const ClusterProgress& cluste
   for (const auto& [node, why] : cluster.left_out)
     text += fmt::format("{} is left out: {}\n", printable(node), printable(why));
   for (const NodeSettings& one : cluster.settings) {
-    const bool may_be_at_work =
-        !cluster.tasks || cluster.alive.contains(one.task.substr(0, one.task.find(' ')));
+    const bool may_be_at_work = !cluster.tasks || cluster.alive.contains(job_and_index(one));
     const std::string said = settings_text(one, may_be_at_work);
     if (!said.empty()) text += fmt::format("warning: {}\n", said);
   }

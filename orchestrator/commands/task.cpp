@@ -314,9 +314,7 @@ class Block : public RunPart {
   // By its time, by who comes first, by its user: the login node cannot tell from Slurm what it was at.
   void tell_that_it_was_ended(Store& store) {
     const auto now = store.progress();
-    std::string name = fmt::format("{}.{}.end{}", node_name(), task_name(), fault_ending);
-    std::replace(name.begin(), name.end(), ' ', '-');
-    folder_.hand_in(name,
+    folder_.hand_in(name_of_task(node_name(), task_name(), fmt::format(".end{}", fault_ending)),
                     fault_bytes({node_name(), task_name(),
                                  fmt::format("it was told to end (its 'time' is over, or somebody ended "
                                              "it){}; {} of the block are finished",
@@ -451,9 +449,8 @@ int task_command(const TaskOptions& options) {
   write_stderr(fmt::format("{} on {}, {}\n", task_name(), node_name(),
                            options.plan.empty() ? "a look" : fmt::format("block {}", block)));
   const auto tell = [&](const Error& error, bool of_node) {
-    std::string name = fmt::format("{}.{}{}", node_name(), task_name(), fault_ending);
-    std::replace(name.begin(), name.end(), ' ', '-');
-    folder.hand_in(name, fault_bytes({node_name(), task_name(), in_one_line(error), block, of_node}));
+    folder.hand_in(name_of_task(node_name(), task_name(), fault_ending),
+                   fault_bytes({node_name(), task_name(), in_one_line(error), block, of_node}));
   };
   try {
     if (options.plan.empty()) {
