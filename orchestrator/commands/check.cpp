@@ -70,7 +70,10 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, std::optional<Sto
   }
   if (store) history = History(store->history());
   const Finalists nothing_run_yet = [](int) { return std::vector<int>(); };
-  const auto strategy = make_strategy({plan, {}, store ? stored_finalists(*store, plan) : nothing_run_yet});
+  const auto strategy = make_strategy({plan,
+                                       {},
+                                       store ? stored_finalists(*store, plan) : nothing_run_yet,
+                                       store ? store->first_block_of_form() : 1});
   // Of these it is not known yet which points they will be.
   const int added = one_by_one ? static_cast<int>(trials)
                                : std::max(0, strategy->remaining(History()) - workload_trials(plan));

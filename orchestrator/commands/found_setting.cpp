@@ -32,7 +32,7 @@ double parse_slowdown(const std::string& text) {
 std::string doubt_of_recheck(Store& store, const ChosenAnswer& answer) {
   Statement s = store.database().prepare(
       "SELECT substr(at, 1, 10), verdict, why, coalesce(question <> ?, 0) AS other FROM rechecks WHERE "
-      "scenario = ? AND point = ? ORDER BY other, at DESC LIMIT 1");
+      "scenario = ? AND point = ? ORDER BY other, session DESC LIMIT 1");
   s.bind(question_text(answer.scenario)).bind(answer.scenario.scenario).bind(answer.point.point);
   if (!s.step()) return {};
   const std::string when = s.text(0) + (s.integer(3) != 0 ? ", of another question," : "");

@@ -11,6 +11,7 @@
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/error_of_file.hpp"
 #include "orchestrator/commands/output_file.hpp"
+#include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "results/page/index_page.hpp"
 #include "results/page/page_shell.hpp"
@@ -66,7 +67,8 @@ std::string last_recheck(Store& store, const std::string& scenario, const std::s
   Statement s = store.database().prepare(
       "SELECT substr(k.at, 1, 10) || ' ' || k.verdict, k.point, coalesce(k.question <> s.question, 0) AS "
       "other "
-      "FROM rechecks k JOIN scenarios s ON s.scenario = k.scenario WHERE k.scenario = ? ORDER BY other, k.at "
+      "FROM rechecks k JOIN scenarios s ON s.scenario = k.scenario WHERE k.scenario = ? ORDER BY other, "
+      "k.session "
       "DESC LIMIT 1");
   s.bind(scenario);
   if (!s.step()) return {};
@@ -93,7 +95,7 @@ class Gatherer {
     const ExperimentRow experiment = store.experiment();
     IndexRow common;
     common.file = way_to(file);
-    const fs::path page = fs::path(file).replace_extension(".html");
+    const fs::path page = beside_result(file.string(), ".html");
     std::error_code none;
     if (fs::exists(page, none)) common.page = way_to(page);
     common.experiment = experiment.name;

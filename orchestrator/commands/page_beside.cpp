@@ -9,6 +9,7 @@
 #include "base/acting_as.hpp"
 #include "base/invoking_user.hpp"
 #include "base/text.hpp"
+#include "orchestrator/commands/result_place.hpp"
 #include "results/page/html_report.hpp"
 #include "results/page/page_shell.hpp"
 
@@ -16,7 +17,7 @@ namespace dvfs_plan {
 
 void write_page_beside(Store& store, const Summary& summary, const std::vector<TrialRow>& trials,
                        const std::string& path, const std::function<void(const std::string&)>& say) {
-  const std::string page = std::filesystem::path(path).replace_extension(".html").string();
+  const std::string page = beside_result(path, ".html");
   try {
     const ActingAs owner(invoking_owner());
     // Root beside somebody else's result: what that user could not write is not written for him by a link of his.

@@ -88,10 +88,9 @@ int restore(const RestoreOptions& options) {
     for (const std::string& one : of_unknown) write_answer(fmt::format("note: {}\n", one));
   }
   if (hidden && !options.json) write_answer(fmt::format("note: {}\n", unknown));
-  if (!outcome && !options.json && options.state_folder.empty() && std::getenv("XDG_STATE_HOME") == nullptr &&
-      ::geteuid() != 0)
+  if (!outcome && !options.json && options.state_folder.empty() && ::geteuid() != 0)
     write_answer(fmt::format(
-        "note: it was looked for in {}; a run with an XDG_STATE_HOME of its own kept its record there\n",
+        "note: it was looked for in {}; a run with another XDG_STATE_HOME kept its record there\n",
         default_state_folder()));
   return static_cast<int>(ExitCode::done);
 }

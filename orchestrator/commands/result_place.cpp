@@ -48,6 +48,12 @@ std::string result_path(const std::string& output, const Experiment& experiment)
   return (folder / std::filesystem::path(path).filename()).string();
 }
 
+std::string beside_result(const std::string& path, std::string_view ending) {
+  constexpr std::string_view of_results = ".sqlite";
+  return (path.ends_with(of_results) ? path.substr(0, path.size() - of_results.size()) : path) +
+         std::string(ending);
+}
+
 std::string aside_stem(const std::string& path, const Clock& clock) {
   std::string stamp = clock.wall_time();
   std::replace(stamp.begin(), stamp.end(), ':', '-');
@@ -63,7 +69,7 @@ std::string move_aside(const std::string& path, const std::string& stem) {
   const std::string aside = stem + ".sqlite";
   std::filesystem::rename(path, aside);
   std::error_code none;
-  const std::string page = std::filesystem::path(path).replace_extension(".html").string();
+  const std::string page = beside_result(path, ".html");
   if (is_page(page)) std::filesystem::rename(page, stem + ".html", none);  // another is not ours to move
   return aside;
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -13,6 +14,9 @@ namespace dvfs_plan {
 
 // The result file of a plan: `output`, else `result:`, else NAME.sqlite in the current folder.
 std::string result_path(const std::string& output, const Experiment& experiment);
+
+// What lies beside a result, by its ending: "night.html" of night.sqlite, "night.db.html" of night.db, whose neighbour may be night.sqlite.
+std::string beside_result(const std::string& path, std::string_view ending);
 
 // Where a former result goes, without its ending: "NAME.2026-11-23T17-09-08.123Z".
 std::string aside_stem(const std::string& path, const Clock& clock);

@@ -1,6 +1,7 @@
 // A run on this machine, from the guardian's first word to the report.
 #include <fmt/format.h>
 #include <malloc.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #include "orchestrator/commands/run_here.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/commands/tool_version.hpp"
+#include "orchestrator/guard/state_places.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/knobs/cpu_frequency_by_slurm.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
@@ -207,30 +209,29 @@ class Run {
     auto strategy = strategy_for(plan, store);
     if (is_apart()) of_the_result_ = History(store.history()).workload_trials();
     BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
-    LocalMachine machine{
-        .plan = plan,
-        .interruption = interruption_,
-        .clock = clock_,
-        .sysfs = sysfs_,
-        .knobs = prepared.knobs,
-        .guard = guard,
-        .settings = settings.get(),
-        .boards = prepared.gpus.used.empty() ? nullptr : &boards,
-        .power_limit_w = power_limits(prepared.gpus.used, sysfs_),
-        .sensors = {.sampler = sampler,
-                    .energy_channels = energy_.channels,
-                    .earlier = {sensors.last_values, {}},
-                    .models = sensors.models(),
-                    .idle_window =
-                        idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler)},
-        .programs = {.launcher = launcher_,
-                     .path = current_environment()["PATH"],
-                     .environments = environments(prepared, users),
-                     .users = users,
-                     .service_environments = service_environments(prepared, service_users_),
-                     .service_users = service_users_,
-                     .log_folder = std::filesystem::path(path).replace_extension(".logs").string()},
-        .told = told_in_earlier_trials(store, plan)};
+    LocalMachine machine{.plan = plan,
+                         .interruption = interruption_,
+                         .clock = clock_,
+                         .sysfs = sysfs_,
+                         .knobs = prepared.knobs,
+                         .guard = guard,
+                         .settings = settings.get(),
+                         .boards = prepared.gpus.used.empty() ? nullptr : &boards,
+                         .power_limit_w = power_limits(prepared.gpus.used, sysfs_),
+                         .sensors = {.sampler = sampler,
+                                     .energy_channels = energy_.channels,
+                                     .earlier = {sensors.last_values, {}},
+                                     .models = sensors.models(),
+                                     .idle_window = idle_window(plan.experiment.conditions.idle,
+                                                                energy_.channels, sensors, sampler)},
+                         .programs = {.launcher = launcher_,
+                                      .path = current_environment()["PATH"],
+                                      .environments = environments(prepared, users),
+                                      .users = users,
+                                      .service_environments = service_environments(prepared, service_users_),
+                                      .service_users = service_users_,
+                                      .log_folder = beside_result(path, ".logs")},
+                         .told = told_in_earlier_trials(store, plan)};
     LocalExecutor executor(machine);
     RunParts parts{plan,
                    *strategy,
@@ -261,7 +262,7 @@ class Run {
   bool is_apart() const { return part_ != nullptr && part_->apart(); }
 
   std::unique_ptr<Strategy> strategy_for(const Plan& plan, Store& store) {
-    StrategyRequest request{plan, store.prior(), stored_finalists(store, plan)};
+    StrategyRequest request{plan, store.prior(), stored_finalists(store, plan), store.first_block_of_form()};
     return part_ != nullptr ? part_->strategy(std::move(request), interruption_)
                             : make_strategy(std::move(request));
   }
@@ -269,6 +270,21 @@ class Run {
   // What was put back, overwritten or left is no progress.
   void tell_of_an_earlier_run(const GuardClient& guard) {
     for (const std::string& line : earlier_run_lines(guard.found_journal())) progress_.insist(line);
+    found_journal_ = guard.found_journal().has_value();
+  }
+
+  // Which other folders a user's records may be in is noted in the home that the user database names. Who is in none has no such place.
+  void tell_of_a_killed_session(const Store::Progress& so_far) {
+    if (!so_far.session_ended_how.empty() || found_journal_ || !options_.state_folder.empty() ||
+        ::geteuid() == 0 || ::getpwuid(::geteuid()) != nullptr)
+      return;
+    progress_.insist(
+        fmt::format("note: the session of this result before was killed, and no record of what it had set is "
+                    "in {}; the user {} "
+                    "has no home in the user database: had it another $HOME or $XDG_STATE_HOME, its record "
+                    "is there, and `dvfs-plan "
+                    "restore` with that puts it back",
+                    default_state_folder(), ::geteuid()));
   }
 
   SensorCheck look_at_sensors(const PreparedExperiment& prepared, Sampler& sampler,
@@ -554,6 +570,7 @@ class Run {
         const Store::Progress so_far = store.progress();
         progress_.say(fmt::format("resuming {}: {} of {}{} trials are finished", path, so_far.finished,
                                   so_far.at_most || so_far.may_end_early ? "at most " : "", so_far.planned));
+        tell_of_a_killed_session(so_far);
       }
       return store;
     }
@@ -711,7 +728,8 @@ class Run {
   NightMetrics* metrics_ = nullptr;  // nobody wants them
   Launcher launcher_;
   EnergySource energy_;
-  bool begun_ = false;  // from the first setting on
+  bool begun_ = false;          // from the first setting on
+  bool found_journal_ = false;  // of an earlier run
   RunEnd end_ = RunEnd::done;
   std::string gave_up_;
   int of_the_result_ = 0;  // trials that a part which is apart from them does not count

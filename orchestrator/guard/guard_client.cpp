@@ -707,7 +707,15 @@ RestoreOutcome GuardClient::restored_by_another(const std::vector<SavedSetting>&
                              state_folder_option(wish_.state_folder);
     const auto holder = machine_holder();
     if (!holder) tell_what_stays("the guardian ended before it had said that it put back", look);
-    if (holder->pid == ::getpid()) tell_what_stays("the guardian does not answer", look);
+    const bool by_programs = std::any_of(settings.begin(), settings.end(), [](const SavedSetting& one) {
+      return is_command_setting(one.path);
+    });
+    if (holder->pid == ::getpid())
+      tell_what_stays(by_programs
+                          ? "the guardian has not answered yet: it may be waiting for a program of a `set` "
+                            "key, which has a minute"
+                          : "the guardian does not answer",
+                      look);
     return {};
   }
   const auto machine_lost = [&] {

@@ -294,12 +294,13 @@ class Session {
         if (!waits && is_ending)
           throw Error(
               ExitCode::machine_refuses,
+              fmt::format("the run that has this machine has ended, and its guardian has not: it waits for a "
+                          "program of "
+                          "a `set` key, was stopped, or hangs ({})",
+                          holder->text()),
               fmt::format(
-                  "the run that has this machine has ended, and its guardian has not: it was stopped, or "
-                  "hangs ({})",
-                  holder->text()),
-              fmt::format(
-                  "`fuser {}/lock` names it: kill -CONT it, and it puts back what was set; if that does not "
+                  "such a program has a minute: try again then; `fuser {}/lock` names the guardian: kill "
+                  "-CONT it, and it puts back what was set; if that does not "
                   "help, kill -9 it, and `dvfs-plan restore` does",
                   options_.state_folder));
         if (!waits)
@@ -316,9 +317,9 @@ class Session {
         std::string whose = holder ? holder->text() : "";
         if (is_ending)
           whose += fmt::format(
-              "; that run has ended, and its guardian has not: `fuser {}/lock` names it: kill -CONT it, and "
-              "if "
-              "that does not help, kill -9 it",
+              "; that run has ended, and its guardian has not: a program of a `set` key has a minute to put "
+              "back; after that, `fuser {}/lock` names it: kill -CONT it, and if that does not help, kill -9 "
+              "it",
               options_.state_folder);
         if (now != told && !say({"queued", {place, whose}})) return false;
         told = now;

@@ -23,19 +23,20 @@ namespace {
 // blocks of the finalists alone. Disturbed trials are run again at the end of their block.
 class RandomisedBlocks : public Strategy {
  public:
-  RandomisedBlocks(const Plan& plan, Finalists finalists, std::optional<int> only_block)
-      : plan_(plan),
-        options_(schedule_options(plan.experiment)),
-        repeat_(plan.experiment.repeat),
-        finalists_(std::move(finalists)),
-        only_block_(only_block),
-        at_block_(only_block.value_or(1)) {
-    for (const PlannedTrial& trial : plan.trials) {
+  explicit RandomisedBlocks(StrategyRequest request)
+      : plan_(request.plan),
+        options_(schedule_options(request.plan.experiment)),
+        repeat_(request.plan.experiment.repeat),
+        finalists_(std::move(request.finalists)),
+        first_block_of_form_(request.first_block_of_form),
+        only_block_(request.only_block),
+        at_block_(request.only_block.value_or(1)) {
+    for (const PlannedTrial& trial : plan_.trials) {
       last_planned_ = std::max(last_planned_, trial.block);
-      if (!only_block || trial.block == *only_block) blocks_[trial.block].push_back(trial);
+      if (!only_block_ || trial.block == *only_block_) blocks_[trial.block].push_back(trial);
     }
-    for (std::size_t i = 0; i < plan.points.size(); ++i) {
-      if (plan.points[i].reference) reference_of_[plan.points[i].scenario] = static_cast<int>(i);
+    for (std::size_t i = 0; i < plan_.points.size(); ++i) {
+      if (plan_.points[i].reference) reference_of_[plan_.points[i].scenario] = static_cast<int>(i);
     }
   }
 
@@ -43,7 +44,8 @@ class RandomisedBlocks : public Strategy {
     find_where_it_confirms(history);
     for (;;) {
       const auto& trials = block(at_block_, history);
-      const PlannedTrial* trial = trials.empty() ? nullptr : next_of_block(trials, history);
+      const bool is_done = trials.empty() || of_others_.contains(at_block_);
+      const PlannedTrial* trial = is_done ? nullptr : next_of_block(trials, history);
       if (trial != nullptr && affordable(*trial, history)) return trial;
       if (trial == nullptr && is_under_way(at_block_, history)) return next_ahead(history);
       if (trial == nullptr && only_block_) return nullptr;
@@ -64,7 +66,8 @@ class RandomisedBlocks : public Strategy {
   int remaining(const History& history) override {
     int left = 0;
     for (const auto& [number, trials] : blocks_) {
-      if (number < confirms_from_) continue;  // done, or given up for the confirmation
+      if (number < confirms_from_ || of_others_.contains(number))
+        continue;  // done, or given up for the confirmation
       // An earlier form of the experiment may have run other trials in it.
       left += static_cast<int>(std::count_if(trials.begin(), trials.end(), [&](const PlannedTrial& trial) {
         return !is_idle(trial.role) && !history.contains(trial);
@@ -217,8 +220,23 @@ class RandomisedBlocks : public Strategy {
   const std::vector<PlannedTrial>& block(int number, const History& history) {
     const auto known = blocks_.find(number);
     if (known != blocks_.end()) return known->second;
-    return blocks_[number] = confirms_from_ != 0 && number >= confirms_from_ ? confirming_block(number)
-                                                                             : further_block(number, history);
+    auto trials = confirms_from_ != 0 && number >= confirms_from_ ? confirming_block(number)
+                                                                  : further_block(number, history);
+    if (is_of_another_form(number, trials, history)) of_others_.insert(number);
+    return blocks_[number] = std::move(trials);
+  }
+
+  // Whether an earlier form of the experiment added other trials under this number: to run these there would pair them with the
+  // references of then.
+  bool is_of_another_form(int number, const std::vector<PlannedTrial>& trials, const History& history) const {
+    return number < first_block_of_form_ &&
+           std::any_of(trials.begin(), trials.end(), [&](const PlannedTrial& trial) {
+             return !is_idle(trial.role) && !history.contains(trial);
+           });
+  }
+  // From the first block that confirms on.
+  int of_others_among_confirming() const {
+    return static_cast<int>(std::distance(of_others_.lower_bound(confirms_from_), of_others_.end()));
   }
 
   const PlannedTrial* next_of_block(const std::vector<PlannedTrial>& trials, const History& history) {
@@ -329,7 +347,7 @@ class RandomisedBlocks : public Strategy {
 
   // The same points in each.
   std::vector<PlannedTrial> confirming_block(int number) {
-    if (number >= confirms_from_ + repeat_.confirm || !finalists_) return {};
+    if (number >= confirms_from_ + of_others_among_confirming() + repeat_.confirm || !finalists_) return {};
     if (!to_confirm_) {
       to_confirm_ = finalists_(confirms_from_);
       std::set<int> references;
@@ -379,9 +397,13 @@ class RandomisedBlocks : public Strategy {
   }
   // In blocks that are not composed yet.
   int left_to_confirm() const {
-    const auto first = blocks_.find(confirms_from_);
-    if (confirms_from_ == 0 || first == blocks_.end()) return trials_to_confirm();
-    const auto composed = static_cast<int>(std::distance(first, blocks_.end()));
+    if (confirms_from_ == 0) return trials_to_confirm();
+    const auto first = std::find_if(blocks_.lower_bound(confirms_from_), blocks_.end(),
+                                    [&](const auto& one) { return !of_others_.contains(one.first); });
+    if (first == blocks_.end()) return trials_to_confirm();
+    const auto composed =
+        static_cast<int>(std::distance(blocks_.lower_bound(confirms_from_), blocks_.end())) -
+        of_others_among_confirming();
     const auto of_each = std::count_if(first->second.begin(), first->second.end(),
                                        [](const PlannedTrial& trial) { return !is_idle(trial.role); });
     return std::max(0, repeat_.confirm - composed) * static_cast<int>(of_each);
@@ -501,8 +523,10 @@ class RandomisedBlocks : public Strategy {
   RepeatSpec repeat_;
   Finalists finalists_;
   std::optional<std::vector<int>> to_confirm_;
-  int confirms_from_ = 0;  // the first block that does; 0: not begun
-  int last_planned_ = 0;   // of the blocks that are planned from the start
+  int first_block_of_form_;
+  std::set<int> of_others_;  // added by an earlier form of the experiment: done
+  int confirms_from_ = 0;    // the first block that does; 0: not begun
+  int last_planned_ = 0;     // of the blocks that are planned from the start
   std::map<std::string, int> reference_of_;
   std::map<int, std::vector<PlannedTrial>> blocks_;
   std::deque<PlannedTrial> reruns_;  // stable addresses: next() hands them out
@@ -514,8 +538,7 @@ const Registered<StrategyKind> full({.name = "full",
                                      .place = 10,
                                      .what = "every setting in randomised complete blocks, planned ahead",
                                      .make = [](StrategyRequest request) -> std::unique_ptr<Strategy> {
-                                       return std::make_unique<RandomisedBlocks>(
-                                           request.plan, std::move(request.finalists), request.only_block);
+                                       return std::make_unique<RandomisedBlocks>(std::move(request));
                                      }});
 
 }  // namespace

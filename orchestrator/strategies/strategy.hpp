@@ -84,6 +84,8 @@ struct StrategyRequest {
   const Plan& plan;                    // must outlive the strategy
   std::vector<PriorShape> prior = {};  // what earlier results say of the points
   Finalists finalists = {};
+  // What this form of the experiment adds is in blocks from this one on: those before are of forms that its file had before.
+  int first_block_of_form = 1;
   // Of a part of a result: this one block, with its reruns, and no other.
   std::optional<int> only_block = {};
   // The machine that the trials are for, where others take part; empty: there is one.

@@ -576,8 +576,16 @@ class ScenarioComparison {
 std::string delivered_otherwise(const ComparedScenario& scenario) {
   std::vector<std::string> points;
   for (const ComparedPoint& point : scenario.points) {
-    const std::string before = settings_text(point.before), after = settings_text(point.after);
-    if (before != after) points.push_back(fmt::format("{} before and {} after", before, after));
+    // By what both have: an axis of one side alone is told by `axis_of_one_side`.
+    const bool differs = std::any_of(
+        point.before.settings.begin(), point.before.settings.end(), [&](const AxisSetting& before) {
+          const AxisSetting* const after = setting_of(point.after, before.axis);
+          return after != nullptr &&
+                 setting_value_text(point.before, before) != setting_value_text(point.after, *after);
+        });
+    if (differs)
+      points.push_back(
+          fmt::format("{} before and {} after", settings_text(point.before), settings_text(point.after)));
   }
   return points.empty() ? ""
                         : fmt::format("{}: clocks that were delivered differ: {}", scenario.scenario,

@@ -110,6 +110,7 @@ std::string per_unit(const ComparedScenario& scenario) {
 
 std::string sentence(const ComparedScenario& scenario, bool energies_compare, bool of_levels) {
   std::vector<std::string> what, all;
+  bool of_some = false;
   const std::string per = per_unit(scenario);
   if (energies_compare) what.push_back(changed(scenario, &ComparedPoint::energy, "energy" + per, of_levels));
   what.push_back(changed(scenario, &ComparedPoint::time, "time" + per, of_levels));
@@ -120,13 +121,21 @@ std::string sentence(const ComparedScenario& scenario, bool energies_compare, bo
                   of_levels ? "As nights differ among themselves"
                             : "Against " + base_text(scenario) + " of its own night",
                   join(what, ", and "));
-  if (scenario.all_energy.change)
-    all.push_back(fmt::format("energy{} changed by {}", per, with_interval(*scenario.all_energy.change)));
-  if (scenario.all_time.change)
-    all.push_back(fmt::format("time{} changed by {}", per, with_interval(*scenario.all_time.change)));
+  const auto average = [&](const ChangeOfPoint& of, const char* quantity) {
+    if (!of.change) return;
+    std::string change = fmt::format("{}{} changed by {}", quantity, per, with_interval(*of.change));
+    if (of.change->pairs < static_cast<int>(scenario.points.size())) {
+      change += fmt::format(" ({} of these points alone {} trials that count in both)", of.change->pairs,
+                            of.change->pairs == 1 ? "has" : "have");
+      of_some = true;
+    }
+    all.push_back(std::move(change));
+  };
+  average(scenario.all_energy, "energy");
+  average(scenario.all_time, "time");
   if (!all.empty())
     text += fmt::format(
-        " On average over all points {}{}.", join(all, ", "),
+        " On average{} {}{}.", of_some ? "" : " over all points", join(all, ", "),
         of_levels ? " (no interval: each point's own is in the table)"
                   : " (no interval: what shifts a whole night is not known from two; `compare A1 A2 -- "
                     "B1 B2` judges it from several)");

@@ -564,8 +564,9 @@ std::vector<std::string> further_sentences(const Summary& summary) {
   for (const ExperimentRow::Growth& growth : summary.experiment.grown)
     sentences.push_back(fmt::format(
         "the experiment's file changed on {}: {}{}", growth.at.substr(0, growth.at.find('T')), growth.changes,
-        growth.first_block ? fmt::format("; what that added is in blocks from {} on", *growth.first_block)
-                           : ""));
+        growth.first_block   ? fmt::format("; what that added is in blocks from {} on", *growth.first_block)
+        : growth.added_since ? fmt::format("; blocks from {} on were added since", *growth.added_since)
+                             : ""));
   if (std::string told = told_by_programs(summary); !told.empty()) sentences.push_back(std::move(told));
   if (summary.against_meter) {
     for (std::string& sentence : meter_sentences(*summary.against_meter))

@@ -245,6 +245,12 @@ std::int64_t Store::add_growth(const Plan& plan, const PlanChange& change, const
   return growth;
 }
 
+int Store::first_block_of_form() {
+  Statement last = database_.prepare("SELECT coalesce(max(first_block), 1) FROM growth");
+  last.step();
+  return static_cast<int>(last.integer(0));
+}
+
 void Store::grow(const Plan& plan, const PlanChange& change, const std::string& now) {
   const Experiment& e = plan.experiment;
   const ObjectiveSpec& o = e.objective;

@@ -57,7 +57,9 @@ struct ExperimentRow {
   // How the file changed since the first trial.
   struct Growth {
     std::string at, changes;         // "axes / cpu.frequency: 2.2 GHz added; repeat / min: 3 -> 4"
-    std::optional<int> first_block;  // of those that it added
+    std::optional<int> first_block;  // of those that it planned
+    std::optional<int>
+        added_since;  // it planned none: the first that was added from then until it changed again
   };
   std::vector<Growth> grown = {};
   std::string

@@ -108,6 +108,8 @@ class Store {
   // differ where the experiment has grown.
   enum class PlacesIn { plan, points };
   std::vector<FinishedTrial> history(PlacesIn places = PlacesIn::plan);
+  // What the experiment's file asks for since it last changed is in blocks from this one on, where it added any.
+  int first_block_of_form();
   // Stores a finished trial, in one transaction.
   void write_trial(const TrialRecord& trial);
   // Which one comes next (empty: none), and how many of workloads are left with it.

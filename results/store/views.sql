@@ -121,7 +121,7 @@ CREATE VIEW trials AS
 -- How the experiment's file changed since the first trial: what it asks of trials that were there, and what it added.
 --| grown_at: UTC
 --| changes: what changed, in words
---| first_block: what it added was run in blocks from this one on; NULL: it added no trial
+--| first_block: the blocks that it planned begin here; NULL: it planned none. What confirms, and what a budget or an interval buys, is planned while it runs (trials.block)
 --| file_before: the experiment file as it was until then
 CREATE VIEW growths AS
   SELECT grown_at, changes, CASE WHEN new_blocks > 0 OR old_blocks > 0 THEN first_block END AS first_block, source_before AS file_before

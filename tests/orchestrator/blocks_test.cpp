@@ -1,4 +1,5 @@
 // Which trial comes next: blocks, reruns, until confident, budgets.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@ using testing::HasSubstr;
 
 class Night {
  public:
-  Night(int points, const std::string& yaml, Finalists finalists = {}) {
+  Night(int points, const std::string& yaml, Finalists finalists = {}, int first_block_of_form = 1) {
     std::string values;
     for (int i = 1; i <= points; ++i) values += (i > 1 ? ", " : "") + std::to_string(i);
     Diagnostics diagnostics("n.yaml");
@@ -30,7 +31,7 @@ class Night {
     auto plan = resolve_plan(*experiment, world, diagnostics);
     EXPECT_TRUE(plan) << diagnostics.text();
     plan_ = std::move(*plan);
-    strategy_ = make_strategy({plan_, {}, std::move(finalists)});
+    strategy_ = make_strategy({plan_, {}, std::move(finalists), first_block_of_form});
   }
 
   // Runs to the end; `measure` gives the objective, or nothing for a disturbed trial.
@@ -276,6 +277,66 @@ TEST(Confirming, TheFinalistsAndTheReferenceAreRunAgainInBlocksOfTheirOwn) {
   ASSERT_EQ(night.keys.size(), 10U + 4 * 4);
   EXPECT_THAT(std::vector<std::string>(night.keys.begin() + 10, night.keys.begin() + 14),
               ElementsAre("w sysfs.f=4 #3 first", "w sysfs.f=2 #3", "w sysfs.f=3 #3", "w sysfs.f=4 #3 last"));
+}
+
+// What an earlier form of the experiment added has references of then.
+TEST(Confirming, OthersThanAnEarlierFormDidAreConfirmedInBlocksOfTheirOwn) {
+  const std::string text = quiet + "repeat: {min: 2, confirm: 4}\n";
+  const auto measure = [](const PlannedTrial&) { return 1.0; };
+  // 26 of its 10 + 4 * 4, all; or killed in its third confirming block.
+  for (const std::size_t killed_after : {26U, 20U}) {
+    Night first(4, text, always({1, 0}));
+    first.run(measure, killed_after);
+    const int then = killed_after == 26 ? 6 : 5;
+    Night second(4, text, always({2}), then + 1);
+    second.history_ = first.history_;
+    EXPECT_EQ(second.strategy_->next(second.history_)->block, then + 1);
+    EXPECT_EQ(second.strategy_->remaining(second.history_), 4 * 3);
+    second.run(measure, 4);
+    // Killed in the middle of them, and gone on with.
+    Night again(4, text, always({2}), then + 1);
+    again.history_ = second.history_;
+    again.run(measure);
+    second.keys.insert(second.keys.end(), again.keys.begin(), again.keys.end());
+    EXPECT_EQ(again.strategy_->remaining(again.history_), 0);
+    std::vector<std::string> wanted;
+    for (int block = then + 1; block <= then + 4; ++block) {
+      for (const char* key : {"w sysfs.f=4 #{} first", "w sysfs.f=3 #{}", "w sysfs.f=4 #{} last"})
+        wanted.push_back(fmt::format(fmt::runtime(key), block));
+    }
+    EXPECT_THAT(second.keys, testing::UnorderedElementsAreArray(wanted));
+  }
+  // One of those that were confirmed is what there is to confirm: it was, beside references of the same night.
+  Night first(4, text, always({1, 0}));
+  first.run(measure);
+  Night second(4, text, always({1}), 7);
+  second.history_ = first.history_;
+  EXPECT_EQ(second.strategy_->next(second.history_), nullptr);
+  EXPECT_EQ(second.strategy_->remaining(second.history_), 0);
+}
+
+TEST(Blocks, FurtherOnesOfAnEarlierFormAreNotFilledUp) {
+  const std::string text = quiet + "repeat: {min: 2, max: 6}\nbudget: ";
+  // The first form's further blocks are of points 1 and 2, which scatter.
+  Night first(5, text + "24 trials\n");
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal;
+  first.run([&](const PlannedTrial& trial) { return trial.point < 2 ? 10 + normal(random) : 10.0; });
+  ASSERT_GT(first.history_.trials().back().block, 2);
+  const int last = first.history_.trials().back().block;
+  // Of the second form 3 and 4 do: as if 1 and 2 were there no more.
+  History told;
+  for (FinishedTrial trial : first.history_.trials()) {
+    if (trial.objective && trial.block <= 2) trial.objective = trial.point < 2 ? 10.0 : 10 + normal(random);
+    told.add(trial);
+  }
+  Night second(5, text + "40 trials\n", {}, last + 1);
+  second.history_ = told;
+  second.run([&](const PlannedTrial& trial) {
+    EXPECT_GT(trial.block, last) << trial.key;
+    return 10 + normal(random);
+  });
+  EXPECT_GT(second.keys.size(), 3U);
 }
 
 TEST(Confirming, WithNothingToConfirmTheNightIsOver) {

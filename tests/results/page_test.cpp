@@ -574,9 +574,42 @@ TEST(Compare, AnAxisThatOneSideAloneHasIsNoOtherSetting) {
                                 "w: {} alone has the axis n; what ran at 2 there is compared with what "
                                 "ran {}, which is taken to have run at that too",
                                 after_has_it ? "after" : "before", after_has_it ? "before" : "after")));
+    EXPECT_THAT(c.warnings, testing::Not(testing::Contains(HasSubstr("clocks that were delivered"))));
   }
   // Another value on either side is another setting.
   EXPECT_FALSE(not_run_after(compare(with("a.sqlite", "2"), with("b.sqlite", "3"))).empty());
+}
+
+TEST(Compare, AnAverageSaysOfHowManyPointsItIs) {
+  const auto before = night("a.sqlite", 1, 7);
+  EXPECT_THAT(comparison_sentences(compare(before, night("b.sqlite", 1.1, 8)))[0],
+              HasSubstr(" On average over all points energy changed by +"));
+  ComparedResult after = night("b.sqlite", 1.1, 8);
+  for (TrialRow& t : after.trials) {
+    if (t.point == "1 GHz") t.verdict = "exited";
+  }
+  after.summary = summarise(after.summary.experiment, after.trials);
+  const std::string text = comparison_sentences(compare(before, after))[0];
+  EXPECT_THAT(text,
+              testing::ContainsRegex(" On average energy changed by [^ ]+ % \\(1 of these points alone has "
+                                     "trials that count in both\\), time changed by [^ ]+ % \\(1 of "));
+}
+
+TEST(Compare, OtherClocksThatWereDeliveredAreTold) {
+  const auto at = [](double hertz) {
+    ComparedResult one = night("a.sqlite", 1, 7);
+    for (TrialRow& t : one.trials) {
+      if (t.point == "2 GHz")
+        t.applied = {{"cpu.frequency", "policy0", "2 GHz", "2 GHz", hertz, {}, {}, hertz == 2e9}};
+    }
+    one.summary = summarise(one.summary.experiment, one.trials);
+    return one;
+  };
+  EXPECT_THAT(compare(at(2e9), at(1.4e9)).warnings,
+              testing::Contains("w: clocks that were delivered differ: cpu.frequency = 2 GHz before and "
+                                "cpu.frequency = 1.4 GHz delivered (2 GHz requested) after"));
+  EXPECT_THAT(compare(at(1.4e9), at(1.4e9)).warnings,
+              testing::Not(testing::Contains(HasSubstr("clocks that were delivered"))));
 }
 
 TEST(Compare, AResultWithItself) {

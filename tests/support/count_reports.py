@@ -1,5 +1,7 @@
 """count_reports.py FOLDER: adds up ctest's JUnit reports; names each skipped test with its reason, and each that was run again (testbed.on_a_busy_host).
 
+A report NAME.alone.xml is of tests that failed in NAME.xml beside others and were run again with nothing beside them: that counts, and each is named.
+
 The last line is "N passed, N failed, N skipped". Exit code 1 if any failed or none ran.
 """
 import pathlib
@@ -7,10 +9,20 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
+def cases(report):
+    return list(ElementTree.parse(report).getroot().iter("testcase"))
+
+
 passed = failed = 0
 skipped, again = [], []
-for report in sorted(pathlib.Path(sys.argv[1]).glob("*.xml")):
-    for case in ElementTree.parse(report).getroot().iter("testcase"):
+folder = pathlib.Path(sys.argv[1])
+for report in sorted(folder.glob("*.xml")):
+    alone = folder / (report.stem + ".alone.xml")
+    ran_alone = {case.get("name") for case in cases(alone)} if alone.exists() else set()
+    for case in cases(report):
+        if case.get("name") in ran_alone:
+            print(f"failed beside others, run again alone: {report.stem}: {case.get('name')}")
+            continue
         output = case.findtext("system-out") or ""
         status = case.get("status")
         if status == "run":

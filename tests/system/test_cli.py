@@ -583,6 +583,14 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
         self.assertEqual([row["file"] for row in index["results"]], ["flat.sqlite", "r.sqlite"])
         self.assertRegex(index["results"][1]["rechecked"], r"^20\d\d-\d\d-\d\d stands$")
         self.assertEqual(index["results"][1]["share_of_reference"], "t 20 %")
+        # The last is the last whatever the clock said then.
+        with contextlib.closing(sqlite3.connect(self.folder / "r.sqlite")) as result, result:
+            (before,) = result.execute("SELECT started_at FROM session WHERE id = 2").fetchone()
+            result.execute("UPDATE session SET started_at = '2099-01-01T00:00:00.000Z' WHERE id = 2")
+        index = json.loads(self.call("index", ".", "--json").stdout)
+        self.assertRegex(index["results"][1]["rechecked"], r"^20[2-8]\d-\d\d-\d\d stands$")
+        with contextlib.closing(sqlite3.connect(self.folder / "r.sqlite")) as result, result:
+            result.execute("UPDATE session SET started_at = ? WHERE id = 2", (before,))
         # Of what is the best since, nobody has looked whether it stands.
         self.write("r.yaml", (self.folder / "r.yaml").read_text().replace("[0.1, 0.3, 0.5]", "[0.02, 0.1, 0.3, 0.5]"))
         grown = self.call("r.yaml", "--quiet", "--no-html")
@@ -591,6 +599,15 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
         index = json.loads(self.call("index", ".", "--json").stdout)
         self.assertEqual(index["results"][1]["best"], "t = 0.02")
         self.assertRegex(index["results"][1]["rechecked"], r"^20\d\d-\d\d-\d\d stands \(of t = 0\.1\)$")
+
+    def test_results_of_any_name_have_pages_of_their_own(self):
+        self.write("n.yaml", "name: n\nworkloads: [{name: w, command: [sleep, '0.0{t}']}]\naxes: {t: [1, 2]}\nrepeat: 1\nprobes: []\nsettle: 1 ms\nconditions: {warm up: 0, idle: none, foreign load: off, temperature: off}\n"
+                   "objective: {minimise: time, across: [t], same work: true}\n")
+        for name, page in (("n.sqlite", "n.html"), ("n.db", "n.db.html"), ("s.mon", "s.mon.html"), ("s.tue", "s.tue.html")):
+            night = self.call("n.yaml", "-o", name, "--quiet")
+            self.assertTrue((self.folder / page).exists(), night.stderr + str(list(self.folder.iterdir())))
+            (self.folder / page).rename(self.folder / "seen.html")
+        self.assertEqual(sorted(path.name for path in self.folder.glob("*.html")), ["seen.html"])
 
     def test_a_rehearsal_runs_each_work_once_and_keeps_nothing(self):
         self.write("n.yaml", """name: n

@@ -86,6 +86,30 @@ class Growth(Whole):
         self.write("night.yaml", text.replace("reference: {set.f: 1}", "reference: {set.f: 2}"))
         self.assertEqual(self.call("night.yaml", "--no-html", "--output", "j.sqlite").returncode, 0)
 
+    def test_what_is_confirmed_later_has_references_of_then(self):
+        """The best's value is taken away, and the machine is half as fast again by then: who confirms the next best beside the references of the first night
+        says that it is slower than they are."""
+        takes = self.folder / "takes.py"
+        takes.write_text(takes.read_text().replace("seconds = float(sys.argv[1])\n", "seconds = float(sys.argv[1]) * float(open('level').read())\n"))
+        cases = " ".join(f"{f}) exec /usr/bin/python3 -S -E takes.py {s};;" for f, s in SECONDS.items())
+        text = EXPERIMENT.format(method="adaptive", most=9, values="[1, 4, 5]", works=f"{{name: w, shell: 'case {{set.f}} in {cases} esac'}}").replace("search: {method: adaptive, at most: 9 trials}", "repeat: {min: 2, confirm: 4}")
+        for level, values, best, gain, blocks in (("1", "[1, 4, 5]", "w set.f=5", 1 - 0.13 / 0.30, "3, 4, 5, 6"), ("1.5", "[1, 4]", "w set.f=4", 1 - 0.16 / 0.30, "7, 8, 9, 10")):
+            self.write("knob", "1\n")
+            self.write("level", level)
+            self.write("night.yaml", text.replace("[1, 4, 5]}\nset", values + "}\nset"))
+            run = self.call("night.yaml", "--no-html", "--json")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            scenario = json.loads(run.stdout)["scenarios"][0]
+            self.assertEqual(scenario["best"], best)
+            said = self.rows("night.sqlite", "SELECT gain, gain_low, gain_high FROM best")[0]
+            for value in said.values():
+                self.assertAlmostEqual(value, gain, places=3)
+            confirmed = self.rows("night.sqlite", f"SELECT group_concat(DISTINCT block) AS blocks, count(*) AS n FROM (SELECT block FROM trials WHERE confirms AND point = '{best}' ORDER BY block)")
+            self.assertEqual(confirmed, [{"blocks": blocks.replace(" ", ""), "n": 4}])
+        of_two_sessions = self.rows("night.sqlite", "SELECT block FROM trial GROUP BY block HAVING count(DISTINCT session_id) > 1")
+        self.assertEqual(of_two_sessions, [])
+        self.assertRegex(self.call("report", "night.sqlite").stdout, r"the experiment's file changed on 20\d\d-\d\d-\d\d: axes / set\.f: 5 taken away; blocks from 7 on were added since\n")
+
 
 if __name__ == "__main__":
     unittest.main()
