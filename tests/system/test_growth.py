@@ -112,4 +112,4 @@ class Growth(Whole):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    testbed.main()

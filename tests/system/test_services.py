@@ -296,9 +296,21 @@ class Services(Whole):
         self.addCleanup(mine.wait)
         self.addCleanup(mine.kill)
         self.experiment("  - {name: server, attach: {address: '127.0.0.2:8101'}, ready: {command: [sh, -c, 'sleep 0.1']}}", client=f"[sh, -c, 'kill -9 {other.pid}; sleep 0.2']", axes="", repeat=1)
-        time.sleep(0.5)
+        for address in ("127.0.0.1", "127.0.0.2"):
+            self.answers(address, 8101)
         run = self.call("s.yaml")
         self.assertEqual(run.returncode, 0, run.stderr)
+
+    def answers(self, address, port):
+        """Waits until a server that a test began does."""
+        end = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection((address, port), timeout=1).close()
+                return
+            except OSError:
+                self.assertLess(time.monotonic(), end, f"{address}:{port}")
+                time.sleep(0.02)
 
     def test_a_port_that_is_taken(self):
         with socket.create_server(("127.0.0.1", 8101)):
