@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "orchestrator/commands/experiment_text.hpp"
+#include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/vocabulary.hpp"
 
 namespace dvfs_plan {
@@ -23,7 +24,7 @@ std::optional<Experiment> cluster_experiment(const std::string& file) {
 
 std::string nodes_folder(const Experiment& experiment, const std::string& result, const std::string& type) {
   const auto& folder = experiment.slurm->folder;
-  if (!folder) return result.substr(0, result.rfind(".sqlite")) + ".nodes";
+  if (!folder) return beside_result(result, ".nodes");
   auto path = std::filesystem::path(experiment.folder) / folder->text;
   if (!type.empty()) path += "." + type;
   return std::filesystem::absolute(path).lexically_normal().string();
@@ -38,7 +39,7 @@ std::string nodes_folder_of(Store& store, const std::string& result) {
       parse_experiment(store.experiment_file(), file, registered_vocabulary(), diagnostics);
   const std::string stem = std::filesystem::path(result).stem().string();
   // A result that an older program of other keys made: where it would be by itself.
-  if (!experiment || !experiment->slurm) return result.substr(0, result.rfind(".sqlite")) + ".nodes";
+  if (!experiment || !experiment->slurm) return beside_result(result, ".nodes");
   const auto dot = stem.rfind('.');  // NAME.TYPE.sqlite
   return nodes_folder(*experiment, result,
                       experiment->slurm->each_type && dot != std::string::npos ? stem.substr(dot + 1) : "");

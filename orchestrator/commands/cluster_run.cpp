@@ -24,7 +24,7 @@ namespace {
 
 std::string path_of_type(const std::string& path, const std::string& type) {
   if (type.empty()) return path;
-  return fmt::format("{}.{}.sqlite", path.substr(0, path.rfind(".sqlite")), type);
+  return beside_result(path, fmt::format(".{}.sqlite", type));
 }
 
 // "2 CPUs (1:2:1), 1000 MB, (null), features big" as part of a file's name: 2-cpus-1-2-1-1000-mb-features-big.

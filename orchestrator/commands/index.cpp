@@ -66,10 +66,8 @@ std::string share_of_reference(Store& store, const std::string& best, const std:
 std::string last_recheck(Store& store, const std::string& scenario, const std::string& best) {
   Statement s = store.database().prepare(
       "SELECT substr(k.at, 1, 10) || ' ' || k.verdict, k.point, coalesce(k.question <> s.question, 0) AS "
-      "other "
-      "FROM rechecks k JOIN scenarios s ON s.scenario = k.scenario WHERE k.scenario = ? ORDER BY other, "
-      "k.session "
-      "DESC LIMIT 1");
+      "other FROM rechecks k JOIN scenarios s ON s.scenario = k.scenario WHERE k.scenario = ? "
+      "ORDER BY other, k.session DESC LIMIT 1");
   s.bind(scenario);
   if (!s.step()) return {};
   const bool other = s.integer(2) != 0;

@@ -59,7 +59,7 @@ std::string aside_stem(const std::string& path, const Clock& clock) {
   std::replace(stamp.begin(), stamp.end(), ':', '-');
   // A long name is cut: what lies beside it has a longer one yet.
   const std::string behind = "." + stamp, longest_ending = ".sqlite-journal";
-  const std::string stem = path.substr(0, path.rfind(".sqlite"));
+  const std::string stem = beside_result(path, "");
   const std::size_t name = stem.rfind('/') == std::string::npos ? 0 : stem.rfind('/') + 1;
   return stem.substr(0, name) + cut_to(stem.substr(name), NAME_MAX - behind.size() - longest_ending.size()) +
          behind;

@@ -398,13 +398,15 @@ class RandomisedBlocks : public Strategy {
   // In blocks that are not composed yet.
   int left_to_confirm() const {
     if (confirms_from_ == 0) return trials_to_confirm();
-    const auto first = std::find_if(blocks_.lower_bound(confirms_from_), blocks_.end(),
-                                    [&](const auto& one) { return !of_others_.contains(one.first); });
-    if (first == blocks_.end()) return trials_to_confirm();
-    const auto composed =
-        static_cast<int>(std::distance(blocks_.lower_bound(confirms_from_), blocks_.end())) -
-        of_others_among_confirming();
-    const auto of_each = std::count_if(first->second.begin(), first->second.end(),
+    int composed = 0;
+    const std::vector<PlannedTrial>* one = nullptr;  // the same in each
+    for (auto at = blocks_.lower_bound(confirms_from_); at != blocks_.end(); ++at) {
+      if (of_others_.contains(at->first)) continue;
+      ++composed;
+      if (one == nullptr) one = &at->second;
+    }
+    if (one == nullptr) return trials_to_confirm();
+    const auto of_each = std::count_if(one->begin(), one->end(),
                                        [](const PlannedTrial& trial) { return !is_idle(trial.role); });
     return std::max(0, repeat_.confirm - composed) * static_cast<int>(of_each);
   }

@@ -279,12 +279,12 @@ ExperimentRow Store::experiment() {
   Statement axes = database_.prepare("SELECT name, kind FROM axis ORDER BY id");
   while (axes.step()) row.axes.emplace_back(axes.text(0), axes.text(1));
   Statement grown = database_.prepare(
-      "SELECT grown_at, changes, first_block, new_blocks + max(0, old_blocks), EXISTS (SELECT 1 FROM trial t "
-      "WHERE t.block < growth.first_block), EXISTS (SELECT 1 FROM trial t JOIN session s ON s.id = "
-      "t.session_id "
-      "WHERE NOT s.recheck AND t.block >= growth.first_block AND t.block < coalesce((SELECT "
-      "min(g.first_block) "
-      "FROM growth g WHERE g.id > growth.id), 9e9)) FROM growth ORDER BY id");
+      "SELECT grown_at, changes, first_block, new_blocks + max(0, old_blocks), "
+      "EXISTS (SELECT 1 FROM trial t WHERE t.block < growth.first_block), "
+      "EXISTS (SELECT 1 FROM trial t JOIN session s ON s.id = t.session_id WHERE NOT s.recheck "
+      "AND t.block >= growth.first_block AND t.block < "
+      "coalesce((SELECT min(g.first_block) FROM growth g WHERE g.id > growth.id), 9e9)) "
+      "FROM growth ORDER BY id");
   while (grown.step()) {
     const bool blocks = grown.integer(3) > 0;
     row.order_changed = row.order_changed || (grown.integer(4) != 0 && changes_order(grown.text(1)));
