@@ -9,6 +9,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
+
 def cases(report):
     return list(ElementTree.parse(report).getroot().iter("testcase"))
 

@@ -3,6 +3,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -29,7 +30,7 @@ class Users(Whole):
         unknown = "/var/lib/dvfs-plan is root's: whether a sweep by root or by the machine's guardian left something is not known to you; sudo dvfs-plan restore"
         said = restore()
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertRegex(said.stdout, rf"^there is nothing of yours to restore\nnote: {unknown}\nnote: it was looked for in {self.theirs}/dvfs-plan/\S+; a run with another XDG_STATE_HOME kept its record there\n$")
+        self.assertRegex(said.stdout, rf"^there is nothing of yours to restore\nnote: {re.escape(unknown)}\nnote: it was looked for in {re.escape(str(self.theirs))}/dvfs-plan/\S+; a run with another XDG_STATE_HOME kept its record there\n$")
         told = json.loads(restore("--json").stdout)
         self.assertEqual((told["journal"], told["notes"]), (None, [unknown]))
 
