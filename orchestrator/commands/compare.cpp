@@ -131,12 +131,12 @@ ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
   bool lost = tell(no_longer_counting(comparison));
   lost = tell(not_run_after(comparison)) || lost;
   std::vector<std::string> more_often, perhaps;
-  for (const FailsMoreOften& one : failing_more_often(comparison))
-    (one.beyond_chance ? more_often : perhaps).push_back(one.text);
+  for (const auto& kind : {failing_more_often(comparison), limits_broken(comparison)}) {
+    for (const FailsMoreOften& one : kind) (one.beyond_chance ? more_often : perhaps).push_back(one.text);
+  }
   lost = tell(more_often) || lost;
   bool unknown = tell(perhaps);
   unknown = tell(not_known_after(comparison)) || unknown;
-  unknown = tell(limits_broken(comparison)) || unknown;
   unknown = tell(not_judged(comparison)) || unknown;
   if (!worse_by_more_than(comparison, *share))
     return lost ? ExitCode::some_trials_failed : unknown ? ExitCode::not_known : ExitCode::done;

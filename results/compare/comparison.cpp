@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/compare/broken_limits.hpp"
 #include "results/compare/failures.hpp"
 #include "results/compare/same_question.hpp"
 #include "results/report/units_told.hpp"
@@ -301,6 +302,33 @@ std::set<std::string> axis_of_one_side(const ComparedScenario& scenario) {
   return texts;
 }
 
+// What became of the trials of a point, and the clocks they ran at, over nights.
+void add_up(const std::vector<const PointSummary*>& nights, PointSummary& point) {
+  point.trials = point.counted = point.censored = point.untold = 0;
+  point.not_counted.clear();
+  point.delivered_instead.clear();
+  for (const PointSummary* one : nights) {
+    point.trials += one->trials;
+    point.counted += one->counted;
+    point.censored += one->censored;
+    point.untold += one->untold;
+    for (const auto& [verdict, count] : one->not_counted) point.not_counted[verdict] += count;
+    for (const auto& [axis, instead] : one->delivered_instead) {
+      const auto [at, is_new] = point.delivered_instead.try_emplace(axis, instead);
+      if (is_new) at->second.trials = at->second.of = 0;
+      at->second.low_hz = std::min(at->second.low_hz, instead.low_hz);
+      at->second.high_hz = std::max(at->second.high_hz, instead.high_hz);
+      at->second.trials += instead.trials;
+    }
+  }
+  for (auto& [axis, instead] : point.delivered_instead) {
+    for (const PointSummary* one : nights) {
+      const auto own = one->delivered_instead.find(axis);
+      instead.of += own == one->delivered_instead.end() ? one->counted : own->second.of;
+    }
+  }
+}
+
 class ScenarioComparison {
  public:
   ScenarioComparison(const std::vector<ComparedResult>& ones, const ScenarioSummary& before,
@@ -351,17 +379,24 @@ class ScenarioComparison {
     });
   }
 
-  // Of several nights the mean of what each says of the point.
-  PointSummary over_nights(const std::vector<ComparedResult>& nights, PointSummary point) const {
-    if (!of_levels_) return point;
+  // What each night says of the point.
+  std::vector<const PointSummary*> in_nights(const std::vector<ComparedResult>& nights,
+                                             const std::string& point) const {
     std::vector<const PointSummary*> all;
     for (const ComparedResult& night : nights) {
       for (const ScenarioSummary& scenario : night.summary.scenarios) {
         const PointSummary* const one =
-            scenario.scenario == before_.scenario ? find(scenario, point.point) : nullptr;
+            scenario.scenario == before_.scenario ? find(scenario, point) : nullptr;
         if (one != nullptr) all.push_back(one);
       }
     }
+    return all;
+  }
+
+  // Of several nights the mean of what each says of the point.
+  PointSummary over_nights(const std::vector<ComparedResult>& nights, PointSummary point) const {
+    if (!of_levels_) return point;
+    const auto all = in_nights(nights, point.point);
     for (auto field : {&PointSummary::work_energy, &PointSummary::work_time, &PointSummary::power}) {
       std::vector<double> logs, shares;
       for (const PointSummary* one : all) {
@@ -379,12 +414,9 @@ class ScenarioComparison {
       mean.sensor_half_width.reset();  // not the first night's
       if (!shares.empty()) mean.sensor_half_width = mean.mean * estimate(shares)->mean;
     }
-    point.trials = point.counted = point.censored = 0;
+    add_up(all, point);
     std::vector<double> savings;
     for (const PointSummary* one : all) {
-      point.trials += one->trials;
-      point.counted += one->counted;
-      point.censored += one->censored;
       if (one->saving) savings.push_back(one->saving->value);
     }
     if (point.censored > 0) {
@@ -413,6 +445,7 @@ class ScenarioComparison {
     };
     if (energies_compare_) one.energy_level = level(before.work_energy, after.work_energy);
     one.time_level = level(before.work_time, after.work_time);
+    one.broken_limits = broken_limits(in_nights(ones_, before.point), in_nights(others_, before.point));
     if (before.saving) one.saving_before = before.saving->value;
     if (after.saving) one.saving_after = after.saving->value;
     result_.points.push_back(std::move(one));
@@ -600,9 +633,9 @@ std::vector<std::string> other_answers(const std::vector<ComparedResult>& nights
   for (const ComparedResult& night : nights) {
     for (const ScenarioSummary& one : night.summary.scenarios) {
       if (one.scenario != scenario || !one.best) continue;
-      const std::string text = settings_text(one.points[*one.best]);
-      settings.insert(text);
-      texts.push_back(fmt::format("{} in {}", text, night.file));
+      const PointSummary& best = one.points[*one.best];
+      settings.insert(best.point);  // what was delivered of it may differ
+      texts.push_back(fmt::format("{} in {}", settings_text(best), night.file));
     }
   }
   return settings.size() > 1 ? texts : std::vector<std::string>{};
@@ -685,11 +718,11 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
       comparison.warnings.push_back(differs);
     for (const std::string& text : axis_of_one_side(scenario)) comparison.warnings.push_back(text);
   }
-  for (const auto& lost :
-       {no_longer_counting(comparison), not_known_after(comparison), limits_broken(comparison)})
+  for (const auto& lost : {no_longer_counting(comparison), not_known_after(comparison)})
     comparison.warnings.insert(comparison.warnings.end(), lost.begin(), lost.end());
-  for (FailsMoreOften& one : failing_more_often(comparison))
-    comparison.warnings.push_back(std::move(one.text));
+  for (const auto& more_often : {limits_broken(comparison), failing_more_often(comparison)}) {
+    for (const FailsMoreOften& one : more_often) comparison.warnings.push_back(one.text);
+  }
   if (!comparison.of_levels) comparison.trial_in_both = trial_in_both(before, after);
   if (comparison.trial_in_both) comparison.warnings.push_back(in_both_text(comparison));
   for (const auto* nights : {&ones, &others}) {
@@ -808,25 +841,18 @@ std::vector<std::string> not_known_after(const Comparison& comparison) {
   return none_counts_after(comparison, false);
 }
 
-std::vector<std::string> limits_broken(const Comparison& comparison) {
-  std::vector<std::string> texts;
+std::vector<FailsMoreOften> limits_broken(const Comparison& comparison) {
+  std::vector<FailsMoreOften> found;
   for (const ComparedScenario& scenario : comparison.scenarios) {
+    const double level = level_of_changes / static_cast<double>(scenario.points.size());
     for (const ComparedPoint& point : scenario.points) {
-      for (const ConstraintCheck& now : point.after.constraints) {
-        const auto& before = point.before.constraints;
-        const auto held = std::find_if(before.begin(), before.end(), [&](const ConstraintCheck& then) {
-          return then.text == now.text && then.holds == true && then.certain == true;
-        });
-        if (is_measured(now.name) || held == before.end() || now.holds != false || now.certain != true)
-          continue;
-        texts.push_back(fmt::format(
-            "{}, {}: {} held before ({:.4g}) and does not after ({:.4g}); whether that is the setting or "
-            "the night, several nights a side tell",
-            scenario.scenario, point.called, now.text, held->value.value_or(NAN), now.value.value_or(NAN)));
-      }
+      for (const BrokenLimit& one : point.broken_limits)
+        found.push_back({fmt::format("{}, {}: {}", scenario.scenario, point.called,
+                                     broken_limit_text(one, comparison.of_levels)),
+                         one.chance <= level});
     }
   }
-  return texts;
+  return found;
 }
 
 std::vector<FailsMoreOften> failing_more_often(const Comparison& comparison) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "results/compare/broken_limits.hpp"
 #include "results/report/summary.hpp"
 #include "results/report/text_table.hpp"
 
@@ -34,6 +35,7 @@ struct ComparedPoint {
   ChangeOfPoint energy, time, power;
   std::optional<double> energy_level, time_level;  // change of the level, a share; nothing is claimed of it
   std::optional<double> saving_before, saving_after;
+  std::vector<BrokenLimit> broken_limits = {};
 };
 
 struct ComparedScenario {
@@ -109,9 +111,6 @@ bool worse_by_more_than(const Comparison& comparison, double limit);
 std::vector<std::string> no_longer_counting(const Comparison& comparison);
 // Likewise, but mostly by what others did, or a meter (foreign_load, sensor_gap, chosen_by_length): that says nothing of the setting.
 std::vector<std::string> not_known_after(const Comparison& comparison);
-// Limits on what workloads tell that settings held with their whole interval and do not hold, with their whole interval, after; a line each.
-// By how much nights differ as wholes is not in there.
-std::vector<std::string> limits_broken(const Comparison& comparison);
 // Settings of which a larger share of trials ran into their own end after, while others count; beyond_chance: at 5 % for all settings of a
 // scenario together.
 struct FailsMoreOften {
@@ -119,6 +118,8 @@ struct FailsMoreOften {
   bool beyond_chance = false;
 };
 std::vector<FailsMoreOften> failing_more_often(const Comparison& comparison);
+// Limits that settings held before and do not hold after (broken_limits.hpp).
+std::vector<FailsMoreOften> limits_broken(const Comparison& comparison);
 // Settings of which trials counted before and that were not run after; a line each.
 std::vector<std::string> not_run_after(const Comparison& comparison);
 // Of what it cannot be said whether it is worse: nights of which one is, or holds, the other; energy or time of a scenario, of which no

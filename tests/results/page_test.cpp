@@ -328,19 +328,21 @@ TEST(Compare, WhatCannotBeJudgedIsNamed) {
 }
 
 // Those that crash tell no energy: the others' may be what it was.
+// Of its trials at `point` the first `most` end with `verdict`.
+ComparedResult failing(ComparedResult night, const std::string& point, int most, const char* verdict) {
+  int failed = 0;
+  for (TrialRow& one : night.trials) {
+    if (one.point != point || failed == most) continue;
+    ++failed;
+    one.verdict = verdict;
+    for (auto* value : {&one.energy_j, &one.objective_value, &one.mean_power_w}) value->reset();
+    if (one.verdict != "no_metric") one.time_s.reset();
+  }
+  night.summary = summarise(night.summary.experiment, night.trials);
+  return night;
+}
+
 TEST(Compare, ASettingThatFailsMoreOftenIsTold) {
-  const auto failing = [](ComparedResult night, const std::string& point, int most, const char* verdict) {
-    int failed = 0;
-    for (TrialRow& one : night.trials) {
-      if (one.point != point || failed == most) continue;
-      ++failed;
-      one.verdict = verdict;
-      for (auto* value : {&one.energy_j, &one.objective_value, &one.mean_power_w}) value->reset();
-      if (one.verdict != "no_metric") one.time_s.reset();
-    }
-    night.summary = summarise(night.summary.experiment, night.trials);
-    return night;
-  };
   const ComparedResult before = night("a.sqlite", 1, 7), after = night("b.sqlite", 1, 8);
   const std::string best = before.summary.scenarios[0].points[*before.summary.scenarios[0].best].point;
   const auto told = [&](const ComparedResult& one, const ComparedResult& other) {
@@ -546,14 +548,34 @@ TEST(Compare, ALimitOnAMetricThatBreaksIsTold) {
   const auto before = with("a.sqlite", 0.75);
   const Comparison broken = compare(before, with("b.sqlite", 0.6));
   ASSERT_EQ(limits_broken(broken).size(), 1U);
-  EXPECT_THAT(limits_broken(broken)[0],
+  EXPECT_THAT(limits_broken(broken)[0].text,
               testing::StartsWith("w, cpu.frequency = 1 GHz: accuracy >= 0.7 held before (0.75"));
-  EXPECT_THAT(limits_broken(broken)[0],
+  EXPECT_THAT(limits_broken(broken)[0].text,
               testing::EndsWith("; whether that is the setting or the night, several nights a side tell"));
-  EXPECT_THAT(broken.warnings, testing::Contains(limits_broken(broken)[0]));
+  EXPECT_THAT(broken.warnings, testing::Contains(limits_broken(broken)[0].text));
   EXPECT_THAT(limits_broken(compare(before, with("b.sqlite", 0.7))),
               testing::IsEmpty());  // by a hair: it may hold
   EXPECT_THAT(limits_broken(compare(before, before)), testing::IsEmpty());
+  EXPECT_FALSE(limits_broken(broken)[0].beyond_chance);
+  // Of several nights each says so, whatever the order in which they are named.
+  const auto nights = [&](const std::vector<double>& accuracies) {
+    std::vector<ComparedResult> all;
+    for (const double accuracy : accuracies) all.push_back(with("n.sqlite", accuracy));
+    return all;
+  };
+  for (const auto& after : {std::vector{0.6, 0.75, 0.6}, std::vector{0.75, 0.6, 0.6}}) {
+    const auto some = limits_broken(compare(nights({0.75, 0.76}), nights(after)));
+    ASSERT_EQ(some.size(), 1U);
+    EXPECT_EQ(
+        some[0].text,
+        "w, cpu.frequency = 1 GHz: accuracy >= 0.7 held before in 2 nights (0.756) and does not after in "
+        "2 of 3 (0.601); by chance that is 30 %");
+    EXPECT_FALSE(some[0].beyond_chance);
+  }
+  EXPECT_THAT(limits_broken(compare(nights({0.75, 0.6}), nights({0.6, 0.6}))), testing::IsEmpty());
+  const auto all = limits_broken(compare(nights({0.75, 0.76, 0.75, 0.74}), nights({0.6, 0.6, 0.6, 0.6})));
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_TRUE(all[0].beyond_chance);  // 1 of 70, and two settings
 }
 
 // A night that grew by an axis with `was` has the trials of before, under their keys.
@@ -768,6 +790,44 @@ TEST(Compare, OfSeveralNightsWhatOneOfThemLacksIsNotLost) {
   EXPECT_THAT(
       not_run_after(compare(before, {without_slow(night("b1", 1, 3)), without_slow(night("b2", 1, 4))})),
       ElementsAre("w, cpu.frequency = 1 GHz: it was not run after; trials of it counted before"));
+}
+
+// What became of the trials is of all nights, as the means are.
+TEST(Compare, OfSeveralNightsTrialsThatDoNotCountAreAddedUp) {
+  const std::string slow = "1 GHz";
+  const std::vector<ComparedResult> before{night("a1", 1, 1), night("a2", 1.01, 2)};
+  const auto told = failing_more_often(
+      compare(before, {night("b1", 1, 3), failing(night("b2", 1, 4), slow, 3, "exited"), night("b3", 1, 5)}));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].text,
+            "w, cpu.frequency = 1 GHz: of its 12 trials after, 3 did not run to their end (3 exited), of 8 "
+            "before none; what is told of it is of the others");
+  EXPECT_EQ(failing_more_often(
+                compare(before, {night("b1", 1, 3), failing(night("b2", 1, 4), slow, 1, "no_metric")}))
+                .size(),
+            1U);
+  const auto none = no_longer_counting(compare(before, {failing(night("b1", 1, 3), slow, 4, "exited"),
+                                                        failing(night("b2", 1, 4), slow, 4, "timed_out"),
+                                                        failing(night("b3", 1, 5), slow, 4, "exited")}));
+  EXPECT_THAT(none, ElementsAre("w, cpu.frequency = 1 GHz: of its 12 trials none counts after (8 exited, 4 "
+                                "timed_out); before 8 did"));
+}
+
+TEST(Compare, OfSeveralNightsTheClocksOfAllAreTold) {
+  const auto at = [](const char* file, double hertz) {
+    ComparedResult one = night(file, 1, 7);
+    for (TrialRow& t : one.trials) {
+      if (t.point == "2 GHz")
+        t.applied = {{"cpu.frequency", "policy0", "2 GHz", "2 GHz", hertz, {}, {}, hertz == 2e9}};
+    }
+    one.summary = summarise(one.summary.experiment, one.trials);
+    return one;
+  };
+  const auto told = compare({at("a1", 2e9), at("a2", 2e9)}, {at("b1", 2e9), at("b2", 1.4e9)}).warnings;
+  EXPECT_THAT(told,
+              testing::Contains("w: clocks that were delivered differ: cpu.frequency = 2 GHz before and "
+                                "cpu.frequency = 2 GHz (1.4 GHz delivered in 4 of 8 trials) after"));
+  EXPECT_THAT(told, testing::Not(testing::Contains(HasSubstr("name different settings"))));
 }
 
 // 4 J per sample and 4 J per thousand samples are no numbers to set beside each other.
