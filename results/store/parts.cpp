@@ -211,7 +211,9 @@ void forget_trials(Store& store) {
                             "node_fact",
                             "node_left_out"})
     store.database().execute(fmt::format("DELETE FROM {}", table));
+  store.database().execute("UPDATE point SET growth_id = NULL; DELETE FROM growth");
   store.database().execute("UPDATE seal SET trials = 0, looks = 0");
+  seal_plan(store.database());
   seal_later(store.database());
 }
 
@@ -536,6 +538,8 @@ struct PartTaker::Impl {
     last.step();
     int next_block = static_cast<int>(last.integer(0)) + 1;
     const std::string file = identity_of(from);
+    const int first_of_form = other.first_block_of_form();
+    take_growths(from, node);
     std::map<std::string, int> block_of;  // by origin
     int taken = 0;
     Statement parts = from.prepare(
@@ -568,7 +572,11 @@ struct PartTaker::Impl {
       trials.bind(session).bind(block);
       while (trials.step()) {
         PartJson trial = reader.trial(trials.integer(0), session);
-        put_in_block(trial["trial"], block, new_block);
+        PartJson& rows = trial["trial"];
+        if (!is_of_a_point_here(rows, from)) continue;
+        put_in_block(rows, block, new_block);
+        // What confirmed a former form's answer has helped to choose the one of now.
+        if (block < first_of_form) cell(rows, "confirms") = 0;
         take_trial(trial, run);
         ++taken;
       }
@@ -580,6 +588,7 @@ struct PartTaker::Impl {
           "IN "
           "('warm_up', 'idle_before', 'idle_after'))")
         .run();
+    seal_plan(db);
     return taken;
   }
 
@@ -598,10 +607,56 @@ struct PartTaker::Impl {
     return node_facts(other)[node];
   }
 
+  static PartJson& cell(PartJson& rows, std::string_view column) {
+    return rows.at("rows").at(0)[static_cast<std::size_t>(column_of(rows, column))];
+  }
+
+  // A setting that one machine's file had once, and that the plan of all has no more, may be in no other file: its trials count nowhere. A
+  // window at rest is of an operating point, whichever setting stood for it.
+  bool is_of_a_point_here(PartJson& rows, Database& from) {
+    PartJson& key = cell(rows, "point_id");
+    if (key.is_null()) return true;
+    Statement here = db.prepare("SELECT 1 FROM point WHERE key = ?");
+    here.bind(key.get<std::string>());
+    if (here.step()) return true;
+    if (!is_idle(parse_role(cell(rows, "role").get<std::string>()))) return false;
+    Statement operating = from.prepare("SELECT operating_point FROM point WHERE key = ?");
+    operating.bind(key.get<std::string>());
+    if (!operating.step()) return false;
+    Statement other = db.prepare("SELECT key FROM point WHERE operating_point = ? ORDER BY id");
+    other.bind(operating.text(0));
+    if (!other.step()) return false;
+    key = other.text(0);
+    return true;
+  }
+
+  // How each machine's file changed. In which of the blocks what was added is differs from machine to machine: it is told of none
+  // (first_block 1), and the plan of all has the blocks that it asks for.
+  void take_growths(Database& from, const std::string& node) {
+    will_change_later();
+    PartJson references = PartJson::array();
+    Statement reference = db.prepare("SELECT key FROM point WHERE is_reference ORDER BY id");
+    while (reference.step()) references.push_back(reference.text(0));
+    Statement growths =
+        from.prepare("SELECT grown_at, changes, source_before, first_block FROM growth ORDER BY id");
+    while (growths.step()) {
+      const bool is_joined = growths.integer(3) == 1;  // and says whose it is
+      db.prepare(
+            "INSERT INTO growth (grown_at, changes, first_block, first_position, new_blocks, old_blocks, "
+            "blocks_before, references_before, source_before) SELECT ?, ?, 1, 1, 0, 0, json_extract(CASE "
+            "WHEN "
+            "json_valid(plan_json) THEN plan_json ELSE '{}' END, '$.repeat.min'), ?, ? FROM experiment")
+          .bind(growths.text(0))
+          .bind(is_joined ? growths.text(1) : fmt::format("{}; in the result of {}", growths.text(1), node))
+          .bind(references.dump())
+          .bind(growths.text(2))
+          .run();
+    }
+  }
+
   static void put_in_block(PartJson& rows, int from, int to) {
-    PartJson& row = rows.at("rows").at(0);
-    row[static_cast<std::size_t>(column_of(rows, "block"))] = to;
-    PartJson& key = row[static_cast<std::size_t>(column_of(rows, "key"))];
+    cell(rows, "block") = to;
+    PartJson& key = cell(rows, "key");
     std::string text = key.get<std::string>();
     const std::string old = fmt::format(" #{}", from);
     if (const auto at = text.rfind(old); at != std::string::npos)

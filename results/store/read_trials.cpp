@@ -280,9 +280,10 @@ ExperimentRow Store::experiment() {
   while (axes.step()) row.axes.emplace_back(axes.text(0), axes.text(1));
   Statement grown = database_.prepare(
       "SELECT grown_at, changes, first_block, new_blocks + max(0, old_blocks), "
-      "EXISTS (SELECT 1 FROM trial t WHERE t.block < growth.first_block), "
-      "EXISTS (SELECT 1 FROM trial t JOIN session s ON s.id = t.session_id WHERE NOT s.recheck "
-      "AND t.block >= growth.first_block AND t.block < "
+      // Of a joined result it is 1, whichever blocks they are: of each machine others.
+      "growth.first_block = 1 OR EXISTS (SELECT 1 FROM trial t WHERE t.block < growth.first_block), "
+      "growth.first_block > 1 AND EXISTS (SELECT 1 FROM trial t JOIN session s ON s.id = t.session_id WHERE "
+      "NOT s.recheck AND t.block >= growth.first_block AND t.block < "
       "coalesce((SELECT min(g.first_block) FROM growth g WHERE g.id > growth.id), 9e9)) "
       "FROM growth ORDER BY id");
   while (grown.step()) {

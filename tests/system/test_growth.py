@@ -1,6 +1,7 @@
 """A file that got more values, gone on with: what the night says as it ends, what is stored of it, and what every later command says is one answer."""
 import json
 import os
+import re
 import unittest
 
 import testbed
@@ -85,6 +86,32 @@ class Growth(Whole):
         # What is asked of the trials that are there needs no machine.
         self.write("night.yaml", text.replace("reference: {set.f: 1}", "reference: {set.f: 2}"))
         self.assertEqual(self.call("night.yaml", "--no-html", "--output", "j.sqlite").returncode, 0)
+
+    def test_joined_results_of_files_that_changed(self):
+        """Each machine's changes are told as its own: what was added is in other blocks of each."""
+        text = EXPERIMENT.format(method="adaptive", most=9, values="[VALUES]", works="{name: w, shell: 'exec /usr/bin/python3 -S -E takes.py 0.0{set.f}'}")
+        text = text.replace("search: {method: adaptive, at most: 9 trials}", "repeat: {min: 2, confirm: 4}").replace("reference: {set.f: 1}", "reference: {set.f: 2}")
+        self.write("knob", "1\n")
+        for name, forms in (("a", ("1, 2", "1, 2, 3")), ("b", ("1, 2, 4", "1, 2, 3")), ("c", ("1, 2, 3",))):
+            for values in forms:
+                self.write("night.yaml", text.replace("[VALUES]", f"[{values}]"))
+                run = self.call("night.yaml", "--no-html", "--output", f"{name}.sqlite")
+                self.assertEqual(run.returncode, 0, run.stderr)
+        for files, changes in ((("m1=a.sqlite", "m2=c.sqlite"), ["axes / set.f: 3 added; in the result of m1"]),
+                               (("m2=c.sqlite", "m1=a.sqlite"), ["axes / set.f: 3 added; in the result of m1"]),
+                               (("m1=a.sqlite", "m3=b.sqlite", "m2=c.sqlite"), ["axes / set.f: 3 added; in the result of m1", "axes / set.f: 3 added; axes / set.f: 4 taken away; in the result of m3"])):
+            with self.subTest(files):
+                (self.folder / "j.sqlite").unlink(missing_ok=True)
+                joined = self.call("merge", *files, "-o", "j.sqlite")
+                self.assertEqual(joined.returncode, 0, joined.stderr)
+                said = self.call("report", "j.sqlite").stdout
+                self.assertEqual(re.findall(r"the experiment's file changed on \S+: (.*)\n", said), changes)
+                self.assertNotIn("damaged", said)
+                self.assertEqual([row["first_block"] for row in self.rows("j.sqlite", "SELECT * FROM growths")], [None] * len(changes))
+                # What confirmed a former answer helped to choose this one.
+                confirming = self.rows("j.sqlite", "SELECT count(DISTINCT block) AS n FROM trials WHERE confirms")[0]["n"]
+                self.assertEqual(confirming, 4 * len(files))
+                self.assertEqual(self.rows("j.sqlite", "SELECT DISTINCT point FROM trials ORDER BY point"), [{"point": f"w set.f={f}"} for f in (1, 2, 3)])
 
     def test_what_is_confirmed_later_has_references_of_then(self):
         """The best's value is taken away, and the machine is half as fast again by then: who confirms the next best beside the references of the first night
