@@ -175,6 +175,7 @@ LaunchSpec Services::launch_spec(const ServiceSpec& spec, const CommandLine& com
 std::string Services::open_log(const std::string& name, const std::vector<std::string>& argv,
                                Running& running) const {
   constexpr std::int64_t long_log = 16 << 20;
+  constexpr std::string_view log_mark = "--- ";  // that each start begins with
   const ActingAs owner(invoking_owner());
   const std::string& path = machine_.programs.log_folder;
   const std::string file = name + ".log";
@@ -198,7 +199,15 @@ std::string Services::open_log(const std::string& name, const std::vector<std::s
   if (::fstat(running.log_fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1)
     return fmt::format("{} is no file of its own; take it away", running.log);
   ::fcntl(running.log_fd.get(), F_SETFL, O_APPEND);
-  std::string line = fmt::format("--- {} started:", machine_.clock.wall_time());
+  std::string first(log_mark.size(), '\0');
+  if (status.st_size > 0 &&
+      (::pread(running.log_fd.get(), first.data(), first.size(), 0) != static_cast<ssize_t>(first.size()) ||
+       first != log_mark))
+    return fmt::format(
+        "its log would be appended to {}, which no service of a run began; move that file away, "
+        "or name another result with -o",
+        running.log);
+  std::string line = fmt::format("{}{} started:", log_mark, machine_.clock.wall_time());
   for (const std::string& word : argv) line += " " + shell_quote(word);
   line += '\n';
   if (::write(running.log_fd.get(), line.data(), line.size()) < 0)

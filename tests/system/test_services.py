@@ -269,6 +269,7 @@ class Services(Whole):
         for make, error in ((lambda log: os.mkfifo(log), f"{self.folder}/s.logs/server.log is no file of its own; take it away"),
                             (lambda log: os.symlink(victim, log), "Too many levels of symbolic links"),
                             (lambda log: os.link(victim, log), f"{self.folder}/s.logs/server.log is no file of its own; take it away"),
+                            (lambda log: shutil.copy(victim, log), f"its log would be appended to {self.folder}/s.logs/server.log, which no service of a run began; move that file away, or name another result with -o"),
                             (lambda log: os.chmod(log.parent, 0o777), f"its log would be in {self.folder}/s.logs, which others may write; take that folder away")):
             (self.folder / "s.logs").mkdir(mode=0o755)
             make(self.folder / "s.logs/server.log")
@@ -277,6 +278,8 @@ class Services(Whole):
             self.assertEqual(run.returncode, 3, run.stderr)
             self.assertIn(error, run.stderr)
             self.assertEqual(victim.read_text(), "precious\n")
+            if (self.folder / "s.logs/server.log").is_file():
+                self.assertEqual((self.folder / "s.logs/server.log").read_text(), "precious\n")
             shutil.rmtree(self.folder / "s.logs")
 
     def test_a_program_of_a_service_that_changes_in_the_night_ends_it(self):
