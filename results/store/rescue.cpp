@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/bus_errors.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "results/store/digest.hpp"
@@ -114,7 +115,13 @@ struct Store::Rescue {
   }
 
   std::string taken_away(const std::optional<FileOnDisk>& now, Database& database) const {
-    if (!now) return "it was removed or renamed";
+    if (!now) {
+      struct stat none {};
+      const int why = ::lstat(path.c_str(), &none) != 0 ? errno : ENOENT;
+      // Its folder may be one that we may not enter any more: then it is still there.
+      return why == ENOENT || why == ENOTDIR ? "it was removed or renamed"
+                                             : system_error_text("look at it", why);
+    }
     if (!file || !now->same_file(*file) || database.has_moved()) return "another file was put in its place";
     return {};
   }
