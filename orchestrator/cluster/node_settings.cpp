@@ -4,7 +4,6 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "base/text.hpp"
 
@@ -29,18 +28,17 @@ std::string job_and_index(const NodeSettings& settings) {
 }
 
 std::vector<NodeSettings> settings_of_nodes(const SharedFolder& folder) {
-  std::map<std::string, std::pair<std::int64_t, NodeSettings>> last;
+  std::map<std::string, NodeSettings> last;
   for (const std::string& name : folder.names(begun_ending)) {
     const auto json = read_json(folder, name);
     if (!json.is_object()) continue;
-    const NodeSettings begun{json.value("node", ""), json.value("task", "")};
-    const std::int64_t at = json.value("at", std::int64_t{0});
-    const auto [known, is_new] = last.try_emplace(begun.node, at, begun);
-    if (!is_new && known->second.first < at) known->second = {at, begun};
+    NodeSettings begun{json.value("node", ""), json.value("task", "")};
+    begun.at = json.value("at", std::int64_t{0});
+    const auto [known, is_new] = last.try_emplace(begun.node, begun);
+    if (!is_new && known->second.at < begun.at) known->second = begun;
   }
   std::vector<NodeSettings> all;
-  for (auto& [node, one] : last) {
-    NodeSettings& settings = one.second;
+  for (auto& [node, settings] : last) {
     const auto json = read_json(folder, name_of_task(node, settings.task, ended_ending));
     if (json.is_object()) {
       settings.state = json.value("back", false) ? NodeSettings::State::back : NodeSettings::State::not_back;
@@ -61,6 +59,15 @@ std::string tell_settings(const SharedFolder& folder, const NodeSettings& settin
   return folder.hand_in(
       name_of_task(settings.node, settings.task, ended_ending),
       bytes_of({{"back", settings.state == NodeSettings::State::back}, {"why", settings.why}}));
+}
+
+std::string tell_again(const SharedFolder& folder, const std::vector<NodeSettings>& settings) {
+  for (const NodeSettings& one : settings) {
+    if (std::string why = tell_that_it_sets(folder, one.node, one.task, one.at); !why.empty()) return why;
+    if (one.state == NodeSettings::State::not_told) continue;
+    if (std::string why = tell_settings(folder, one); !why.empty()) return why;
+  }
+  return {};
 }
 
 std::string settings_text(const NodeSettings& settings, bool at_work) {

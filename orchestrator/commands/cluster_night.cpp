@@ -94,7 +94,9 @@ class ClusterNight {
     if (options_.what == ClusterOptions::Do::submit) return say_submitted(store, all_there);
     go_on_elsewhere_if_taken_away(store, collector);
     const int code = report(store, all_there);
-    return settings(store).are_back(options_.what == ClusterOptions::Do::all)
+    // Tasks that somebody cancelled are still putting back what they set.
+    const bool told = cancelled_.empty() || settings(store).wait(shell_text("collect"));
+    return settings(store).are_back(options_.what == ClusterOptions::Do::all) && told
                ? code
                : static_cast<int>(ExitCode::not_restored);
   }
@@ -164,9 +166,15 @@ class ClusterNight {
     const std::string in = folder_.path() + "/in", aside = fmt::format("{}.{}", in, stem);
     std::error_code none;
     if (std::filesystem::is_empty(in, none) || none) return;
+    // What is not put back on a node is to be told by whatever night comes next.
+    auto left = settings_of_nodes(folder_);
+    std::erase_if(left, [](const NodeSettings& one) { return one.state == NodeSettings::State::back; });
     std::filesystem::rename(in, aside);
     folder_.make();
     progress_.say(fmt::format("what nodes handed in before is kept as {}", aside));
+    if (const std::string why = tell_again(folder_, left); !why.empty())
+      throw Error(ExitCode::machine_refuses, why,
+                  fmt::format("nothing was submitted; what is not put back on nodes is in {}", aside));
   }
 
   // `ends` says by which command jobs are ended.
@@ -859,12 +867,12 @@ class ClusterNight {
       throw Error(ExitCode::machine_refuses, "Slurm does not say which jobs wait or run; none was cancelled",
                   "is the controller up? `scontrol ping` says");
     slurm_.cancel({jobs.begin(), jobs.end()});
+    bool all_back = true;
     {
       Store store = Store::open(path_, Database::Mode::read_only);
-      if (!jobs.empty()) settings(store).wait(shell_text("collect"));
+      if (!jobs.empty()) all_back = settings(store).wait(shell_text("collect"));
     }
     std::string by_whom;
-    bool all_back = true;
     try {
       folder_.make();
       CollectorLock lock(folder_);
@@ -873,9 +881,12 @@ class ClusterNight {
       left_out_ = nodes_left_out(store);
       take(store, collector);
       conclude(store);
-      all_back = settings(store).are_back(true);
+      all_back = settings(store).are_back(true) && all_back;
     } catch (const Error& error) {
       by_whom = error.what();
+      // Who collects asks the nodes.
+      Store store = Store::open(path_, Database::Mode::read_only);
+      all_back = settings(store).are_back(false) && all_back;
     }
     if (options_.json) {
       write_stdout(Json{{"result", path_}, {"jobs_cancelled", jobs}}.dump(2) + "\n");

@@ -75,7 +75,7 @@ bool ClusterSettings::are_back(bool asks) {
   return texts.empty();
 }
 
-void ClusterSettings::wait(const std::string& collects) {
+bool ClusterSettings::wait(const std::string& collects) {
   const auto is_any_untold = [&] {
     const auto all = settings_of_nodes(night_.folder);
     return std::any_of(all.begin(), all.end(), is_untold);
@@ -93,6 +93,7 @@ void ClusterSettings::wait(const std::string& collects) {
     write_stderr(fmt::format(
         "warning: tasks are still at work, and may not have put their settings back yet; {} tells\n",
         collects));
+  return !waits;
 }
 
 }  // namespace dvfs_plan

@@ -34,8 +34,8 @@ class ClusterSettings {
 
   // Whether all of it is back; what is not is told on stderr, with --quiet too. `asks`: nodes that work are asked to put back what is left.
   bool are_back(bool asks);
-  // For tasks that were ended: they put back what they set. `collects`: the command that tells later.
-  void wait(const std::string& collects);
+  // For tasks that were ended: they put back what they set. `collects`: the command that tells later. False: some are still at it.
+  bool wait(const std::string& collects);
 
  private:
   bool sleep(Seconds time);
