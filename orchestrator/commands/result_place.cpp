@@ -152,7 +152,18 @@ PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, st
                         const std::string& path) {
   PlanChange change = change_between(store, plan, decisive_differences(store.machine_facts(), facts), path);
   // Whose machine would further trials be of?
-  if (plan.experiment.slurm || block_runs(store).empty()) return change;
+  if (plan.experiment.slurm) return change;
+  const Store::Progress so_far = store.progress();
+  const bool is_left = !plan.experiment.search.one_by_one() && so_far.finished < so_far.planned;
+  if (const auto jobs = submissions(store); !jobs.empty() && (is_left || !change.adds.empty()))
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("{} is of a cluster's nodes (job {} was submitted for it), and the experiment has "
+                    "no 'machines: slurm' any more",
+                    path, printable(jobs.back().job)),
+        "nothing was run; with 'machines' in the file again the same command collects what the nodes "
+        "finish; here it runs with another --output");
+  if (block_runs(store).empty()) return change;
   const char* const next = "nothing was run; go on with each machine's own result, and merge them again";
   if (!change.adds.empty())
     throw Error(
@@ -160,8 +171,7 @@ PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, st
         fmt::format("{} is of several machines ('merge'), and the experiment asks for further trials: {}",
                     path, printable(join(change.adds, "; "))),
         next);
-  const Store::Progress so_far = store.progress();
-  if (!plan.experiment.search.one_by_one() && so_far.finished < so_far.planned)
+  if (is_left)
     throw Error(
         ExitCode::bad_experiment,
         fmt::format("{} is of several machines ('merge'), and {} of its {} trials are still to be run", path,

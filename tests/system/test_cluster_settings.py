@@ -2,6 +2,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import tempfile
@@ -76,6 +77,22 @@ class Settings(OnACluster):
                               r"`dvfs-plan restore` on n2 puts back what is left\n")
         self.assertNotEqual(self.knob("n2"), "3")
         self.assertEqual([self.knob(node) for node in ("n1", "n3")], ["3", "3"])
+        # Nor does a night forget it that begins anew.
+        for command in (["sweep.yaml", "--fresh"], ["collect", "sweep.yaml"], ["sweep.yaml", "--cancel"]):
+            status, out, err = self.run_all(*command)
+            self.assertEqual(status, 4, out + err)
+            self.assertIn("warning: n2: whether what task ", err)
+
+    def test_cancelled_beside_the_night_both_say_what_is_not_back(self):
+        self.set_up_knobs(blocks=6, nodes=3)
+        process = self.start("sweep.yaml")
+        self.wait_for(lambda: "3" not in {self.knob(node) for node in slurm_cluster.NODES}, "all nodes at work")
+        self.cluster.kill_node("n2")
+        cancelled = self.run_all("sweep.yaml", "--cancel")
+        for status, out, err in (cancelled, self.finish(process, 400)):
+            self.assertEqual(status, 4, out + err)
+            self.assertIn("warning: n2: whether what task ", err)
+        self.assertEqual([self.knob(node) for node in ("n1", "n3")], ["3", "3"])
 
     def kill_all_of_ours_on(self, node):
         """Task and guardian at once, in the node's own processes."""
@@ -120,6 +137,23 @@ class Settings(OnACluster):
         self.assertEqual(status, 0, out + err)
         self.assertEqual([self.knob(node) for node in slurm_cluster.NODES], ["3"] * 3)
         self.assertIn("1 job cancelled; ", out)
+
+    def test_a_result_of_nodes_is_not_gone_on_with_here(self):
+        self.set_up()
+        text = experiment(blocks=3, clocks=[1, 2])
+        self.write(text)
+        self.assertEqual(self.run_all("submit", "sweep.yaml", "--quiet")[0], 0)
+        here = re.sub(r"(?m)^machines:.*(\n +.*)*\n", "", text)
+        self.assertNotIn("slurm", here)
+        self.write(here)
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual((status, out), (2, ""), err)
+        self.assertRegex(err, r"sweep\.sqlite is of a cluster's nodes \(job \d+ was submitted for it\), and the experiment has no 'machines: slurm' any more\n"
+                              r"  hint: nothing was run; with 'machines' in the file again the same command collects what the nodes finish; here it runs with another --output\n")
+        self.write(text)
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, err)
+        self.require_each_trial_once(3, [1, 2])
 
     def test_a_job_that_was_taken_without_a_word(self):
         self.set_up()
