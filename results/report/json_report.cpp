@@ -282,7 +282,7 @@ nlohmann::ordered_json scenario_json(const ScenarioSummary& scenario) {
                 {"best", or_null(node.best)},
                 {"best_objective", to_json(node.best_value)},
                 {"gain_of_best", to_json(node.gain_of_best)},
-                {"agrees", node.agrees}};
+                {"agrees", node.not_known ? Json(nullptr) : Json(node.agrees)}};
       json["points"] = Json::array();
       for (const NodeSummary::Point& point : node.points)
         json["points"].push_back({{"point", point.point},

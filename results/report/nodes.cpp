@@ -127,6 +127,12 @@ std::string compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& exp
       one.points.push_back({point.point, mean(point.work_energy), mean(point.work_time), mean(point.power)});
       one.agrees = one.agrees || (point.point == named && point.not_told_apart);
     }
+    const auto at = std::find_if(said.points.begin(), said.points.end(),
+                                 [&](const PointSummary& point) { return point.point == named; });
+    one.not_known = !one.agrees && !scenario.search &&
+                    (at == said.points.end() || !at->objective ||
+                     std::any_of(at->constraints.begin(), at->constraints.end(),
+                                 [](const ConstraintCheck& check) { return !check.holds; }));
     if (scenario.search) {
       // Of a search each machine ran some settings only: the model says what its own best is.
       const auto known = scenario.search->on_nodes.find(node);
@@ -252,6 +258,9 @@ std::string node_sentence(const ScenarioSummary& scenario) {
   const auto agree = std::count_if(nodes.begin(), nodes.end(), [](const NodeSummary& n) { return n.agrees; });
   std::string text =
       fmt::format(" It is the best, or not told apart from it, on {} of {} nodes", agree, nodes.size());
+  const auto unknown =
+      std::count_if(nodes.begin(), nodes.end(), [](const NodeSummary& n) { return n.not_known; });
+  if (unknown > 0) text += fmt::format(" (of {} it is not known)", unknown);
   if (const auto& spread = scenario.nodes->spread_of_best) {
     text += spread->buried
                 ? "; by how much its objective varies from node to node is not known: less than single "

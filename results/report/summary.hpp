@@ -196,6 +196,7 @@ struct NodeSummary {
   std::optional<Estimate> best_value;  // of the objective there
   std::optional<Change> gain_of_best;  // against its own reference, its blocks as pairs
   bool agrees = false;                 // the type's best is its own, or not told apart from it there
+  bool not_known = false;  // that: no trial of it counts there, or not whether it holds the constraints
   struct Point {
     std::string point;
     std::optional<double> work_energy_j, work_time_s, power_w;  // means

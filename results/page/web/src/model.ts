@@ -27,7 +27,7 @@ export interface Scenario {
 export interface AxisEffect { axis: string; best: string; reference: string; alone_point: string | null; gain_alone: Change | null; without_point: string | null; gain_on_top: Change | null }
 export interface NodePoint { point: string; work_energy_j: number | null; work_time_s: number | null; mean_power_w: number | null }
 export interface NodeOf {
-  node: string; blocks: number; trials: number; best: string | null; best_objective: Estimate | null; gain_of_best: Change | null; agrees: boolean;
+  node: string; blocks: number; trials: number; best: string | null; best_objective: Estimate | null; gain_of_best: Change | null; agrees: boolean | null;
   points: NodePoint[]; against_others?: { value: number; low_95: number | null; high_95: number | null; outlying: boolean };
 }
 export interface Setting {

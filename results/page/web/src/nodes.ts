@@ -14,7 +14,7 @@ function againstOthers(node: NodeOf): string {
 export function nodes(report: Report, scenario: Scenario): HTMLElement | null {
   if (!scenario.nodes) return null;
   const spread = scenario.spread_between_nodes;
-  const rows = scenario.nodes.map((n) => [printable(n.node), String(n.blocks), String(n.trials), n.best === null ? dash : printable(n.best), changeText(n.gain_of_best), n.agrees ? "yes" : "no", againstOthers(n)]);
+  const rows = scenario.nodes.map((n) => [printable(n.node), String(n.blocks), String(n.trials), n.best === null ? dash : printable(n.best), changeText(n.gain_of_best), n.agrees === null ? dash : n.agrees ? "yes" : "no", againstOthers(n)]);
   const facts = report.node_facts ?? [];
   const names = [...new Set(facts.map((f) => f.name))].filter((name) => new Set(facts.filter((f) => f.name === name).map((f) => f.value)).size > 1);
   const of = new Map(facts.map((f) => [`${f.name} ${f.node}`, f.value]));
