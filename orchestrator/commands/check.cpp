@@ -228,7 +228,8 @@ std::optional<Store> result_to_go_on_with(PreparedExperiment& prepared, const st
 void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Store>& result,
                           const Sysfs& sysfs, GuardClient& guard, Runnable& runnable) {
   const auto note = [&](const Error& error) { dvfs_plan::note(error, runnable); };
-  const std::string stored = result ? result->energy_source() : std::string();
+  const StoredEnergy stored =
+      result ? StoredEnergy{result->energy_source(), result->energy_sensors()} : StoredEnergy{};
   try {
     workload_users(prepared.plan);
   } catch (const Error& error) {

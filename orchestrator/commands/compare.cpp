@@ -41,7 +41,8 @@ ComparedResult read_sound_result(const std::string& file) {
           commands,
           std::move(summary),
           std::move(trials),
-          store.damaged_text()};
+          store.damaged_text(),
+          join(store.energy_sensors(), " + ")};
 }
 
 ComparedResult read_result(const std::string& file) {

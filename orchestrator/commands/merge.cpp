@@ -67,6 +67,15 @@ void require_alike(Store& first, const std::string& first_file, Store& other, co
                 fmt::format("{} counts the energy of {}, {} that of {}", first_file, first.energy_source(),
                             file, other.energy_source()),
                 "write  objective: {of: DOMAIN}  and run one of them again");
+  const auto sensors = first.energy_sensors(), others = other.energy_sensors();
+  if (sensors != others && !sensors.empty() && !others.empty())
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("{} has its energy by {}, {} by {}: by how much two meters of one thing differ is in "
+                    "no interval",
+                    first_file, printable(join(sensors, " + ")), file, printable(join(others, " + "))),
+        "run one of them again with the meter of the other; `dvfs-plan compare` sets them beside each "
+        "other");
 }
 
 int trials_of_rechecks(Store& store) {

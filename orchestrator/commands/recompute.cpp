@@ -44,16 +44,6 @@ std::map<std::int64_t, Session> sessions_of(Store& store) {
   return sessions;
 }
 
-std::vector<std::uint32_t> energy_channels_of(const std::string& source, const std::vector<Channel>& channels,
-                                              const std::vector<std::uint32_t>& dead) {
-  for (const EnergySource& one : energy_sources(channels, dead)) {
-    if (one.name == source) return one.channels;
-  }
-  // Named in the objective: a domain that is none of the usual choices.
-  const auto named = energy_source_of(source, channels, dead);
-  return named ? named->channels : std::vector<std::uint32_t>{};
-}
-
 bool is_one_of(std::string_view verdict, std::initializer_list<Verdict> verdicts) {
   return std::any_of(verdicts.begin(), verdicts.end(),
                      [&](Verdict one) { return verdict == to_string(one); });
@@ -153,6 +143,9 @@ Recomputed recompute(Store& store) {
   const auto channels = store.channels();
   const auto sessions = sessions_of(store);
   const std::string source = store.energy_source();
+  const auto of_sessions = store.energy_channels_of_sessions();
+  const std::vector<std::uint32_t> at_first =
+      of_sessions.empty() ? std::vector<std::uint32_t>{} : of_sessions.front();
   JudgeInput input;
   input.channels = channels;
   const ExperimentRow experiment = store.experiment();
@@ -165,7 +158,12 @@ Recomputed recompute(Store& store) {
     const Session found = session == sessions.end() ? Session{} : session->second;
     input.models = found.models;
     input.energy_needed = experiment.objective_for(stored.workload).minimise != Objective::time;
-    input.energy_channels = energy_channels_of(source, channels, found.dead);
+    // A later session goes on with the sensors of the first where they work.
+    const bool as_at_first = std::none_of(at_first.begin(), at_first.end(), [&](std::uint32_t channel) {
+      return std::find(found.dead.begin(), found.dead.end(), channel) != found.dead.end();
+    });
+    input.energy_channels =
+        as_at_first && !at_first.empty() ? at_first : channels_of_source(source, channels, found.dead);
     TrialRecord trial = unjudged(stored.record);
     Regions regions;
     regions.name = trial.region;

@@ -25,8 +25,8 @@
 #include "orchestrator/commands/run_here.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/commands/tool_version.hpp"
-#include "orchestrator/guard/state_places.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "orchestrator/guard/state_places.hpp"
 #include "orchestrator/knobs/cpu_frequency_by_slurm.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/run/attached_services.hpp"
@@ -564,7 +564,8 @@ class Run {
     if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
       Store store = open_as_owner(path, Database::Mode::read_write);
       store.use_plan(plan);
-      energy_ = choose_energy(plan.experiment, channels, sensors, store.energy_source());
+      energy_ =
+          choose_energy(plan.experiment, channels, sensors, {store.energy_source(), store.energy_sensors()});
       store.use_channels(channels);
       if (!is_apart()) {
         const Store::Progress so_far = store.progress();
@@ -577,8 +578,8 @@ class Run {
     if (is_apart())
       throw Error(ExitCode::machine_refuses, fmt::format("{} was removed or renamed while this waited", path),
                   "put it back, or name it where it is now");
-    energy_ =
-        choose_energy(plan.experiment, channels, sensors, part_ != nullptr ? part_->energy_source() : "");
+    energy_ = choose_energy(plan.experiment, channels, sensors,
+                            {part_ != nullptr ? part_->energy_source() : std::string(), {}});
     if (const auto note = note_on_choice(plan.experiment, channels, energy_)) progress_.say("note: " + *note);
     // Before the old result is moved: a prior that cannot be read is no reason to.
     PriorResults prior = read_priors(plan, facts);

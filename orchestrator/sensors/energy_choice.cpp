@@ -10,12 +10,49 @@
 
 namespace dvfs_plan {
 
+namespace {
+
+std::vector<std::string> names_of(const EnergySource& source, const std::vector<Channel>& channels) {
+  std::vector<std::string> names;
+  for (const std::uint32_t channel : source.channels) names.push_back(channels[channel].name);
+  return names;
+}
+
+// Those that do not work, and those of the stored sensors' domains that are not these.
+std::vector<std::uint32_t> all_but(const StoredEnergy& stored, const std::vector<Channel>& channels,
+                                   std::vector<std::uint32_t> unusable) {
+  const auto is_stored = [&](const std::string& name) {
+    return std::find(stored.sensors.begin(), stored.sensors.end(), name) != stored.sensors.end();
+  };
+  std::set<std::string> domains;
+  for (const Channel& channel : channels) {
+    if (is_stored(channel.name)) domains.insert(channel.domain);
+  }
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    if (domains.contains(channels[i].domain) && !is_stored(channels[i].name)) unusable.push_back(i);
+  }
+  return unusable;
+}
+
+}  // namespace
+
 EnergySource choose_energy(const Experiment& experiment, const std::vector<Channel>& channels,
-                           const SensorCheck& check, const std::string& stored) {
+                           const SensorCheck& check, const StoredEnergy& stored) {
   const bool needed = minimises_energy(experiment);
-  const auto unusable = check.unusable();
+  const auto unusable = all_but(stored, channels, check.unusable());
   std::string faults;
   for (const auto& fault : check.faults) faults += "\n  " + describe(fault, channels);
+  const auto as_stored = [&](const EnergySource& source) {
+    return stored.sensors.empty() || names_of(source, channels) == stored.sensors;
+  };
+  const auto refuse_other_sensors = [&] {
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("the finished trials measured the energy of '{}'{}, which cannot be measured now{}{}",
+                    stored.source, stored.sensors.empty() ? "" : " by " + join(stored.sensors, " + "),
+                    faults.empty() ? "" : ":", faults),
+        "bring the sensor back and run the same command, or start anew with --fresh");
+  };
   if (experiment.objective.energy_of) {
     const auto source = energy_source_of(experiment.objective.energy_of->text, channels, unusable);
     if (source) {
@@ -26,6 +63,7 @@ EnergySource choose_energy(const Experiment& experiment, const std::vector<Chann
                                 experiment.objective.energy_of->text, faults),
                     "`dvfs-plan doctor` shows the sensors and the fix for each");
       }
+      if (!stored.source.empty() && !as_stored(*source)) refuse_other_sensors();
       return *source;
     }
     std::set<std::string> domains;
@@ -39,15 +77,11 @@ EnergySource choose_energy(const Experiment& experiment, const std::vector<Chann
                             domains.empty() ? "none" : join({domains.begin(), domains.end()}, ", ")));
   }
   const auto sources = energy_sources(channels, unusable);
-  if (!stored.empty()) {
+  if (!stored.source.empty()) {
     for (const EnergySource& source : sources) {
-      if (source.name == stored) return source;
+      if (source.name == stored.source && as_stored(source)) return source;
     }
-    throw Error(
-        ExitCode::machine_refuses,
-        fmt::format("the finished trials measured the energy of '{}', which cannot be measured now{}{}",
-                    stored, faults.empty() ? "" : ":", faults),
-        "bring the sensor back and run the same command, or start anew with --fresh");
+    refuse_other_sensors();
   }
   if (!sources.empty()) return sources.front();
   if (needed) {

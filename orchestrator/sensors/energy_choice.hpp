@@ -11,11 +11,16 @@
 
 namespace dvfs_plan {
 
-// `stored` is the source of the finished trials ("" if there are none): it is used again or the run is
-// refused. An empty source if the objective needs no energy and none can be measured. Throws Error with the
-// faulty sensors named.
+// By which the finished trials of a result measured their energy.
+struct StoredEnergy {
+  std::string source;                // "" if there are none
+  std::vector<std::string> sensors;  // names of its channels; empty: not known
+};
+
+// `stored` is used again, sensor by sensor (two meters of one thing differ), or the run is refused. An empty source if the objective needs
+// no energy and none can be measured. Throws Error with the faulty sensors named.
 EnergySource choose_energy(const Experiment& experiment, const std::vector<Channel>& channels,
-                           const SensorCheck& check, const std::string& stored);
+                           const SensorCheck& check, const StoredEnergy& stored);
 
 // Where the energy is of one of several sensors, because nobody said which: the others, and how to ask for one of
 // them or for their sum (two power supplies; the rails of a board). nullopt where nothing was left to choose.

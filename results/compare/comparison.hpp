@@ -83,6 +83,7 @@ struct ComparedResult {
   Summary summary;
   std::vector<TrialRow> trials;
   std::string damaged = {};  // what is not as written (Store::damaged_text)
+  std::string sensors = {};  // by which its energy was measured: "wall:power"; empty: not known
 };
 
 // The first trial (its key) that is in both with one start: they are the same night, or one grew out of a copy of the other. nullopt: none.

@@ -28,6 +28,9 @@ std::vector<std::string> warnings_of(const TwoNights& two) {
   };
   differ("energy source", a.energy_source.value_or("none"), b.energy_source.value_or("none"),
          "their energies are of different things and do not compare");
+  if (a.energy_source == b.energy_source && !two.one.sensors.empty() && !two.other.sensors.empty())
+    differ("sensors of the energy", two.one.sensors, two.other.sensors,
+           "by how much two meters of one thing differ is in no interval");
   differ("objective", std::string(to_string(a.objective.minimise)),
          std::string(to_string(b.objective.minimise)), "the best points answer different questions");
   const auto or_none = [](std::string text) { return text.empty() ? std::string("none") : std::move(text); };
@@ -114,8 +117,11 @@ SameQuestion same_question(const Nights& ones, const Nights& others) {
   const auto look = [&](const TwoNights& two) {
     for (std::string& warning : warnings_of(two)) same.warnings.push_back(std::move(warning));
     const ExperimentRow &one = two.one.summary.experiment, &other = two.other.summary.experiment;
+    // Within a night what a meter tells too much cancels in the ratio to the reference; levels hold all of it.
+    const bool other_meters = ones.size() > 1 && others.size() > 1 && !two.one.sensors.empty() &&
+                              !two.other.sensors.empty() && two.one.sensors != two.other.sensors;
     same.same_energies = same.same_energies && one.energy_source == other.energy_source &&
-                         one.objective.per == other.objective.per;
+                         one.objective.per == other.objective.per && !other_meters;
   };
   look({ones.front(), others.front(), "before", "after"});
   for (const auto* side : {&ones, &others}) {

@@ -113,4 +113,14 @@ std::optional<EnergySource> energy_source_of(std::string_view domain, std::span<
   return EnergySource{names_of(channels, chosen), chosen};
 }
 
+std::vector<std::uint32_t> channels_of_source(const std::string& name, std::span<const Channel> channels,
+                                              std::span<const std::uint32_t> dead) {
+  for (const EnergySource& one : energy_sources(channels, dead)) {
+    if (one.name == name) return one.channels;
+  }
+  // Named in the objective: a domain that is none of the usual choices.
+  const auto named = energy_source_of(name, channels, dead);
+  return named ? named->channels : std::vector<std::uint32_t>{};
+}
+
 }  // namespace dvfs_plan

@@ -30,4 +30,8 @@ std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
 std::optional<EnergySource> energy_source_of(std::string_view domain, std::span<const Channel> channels,
                                              std::span<const std::uint32_t> dead = {});
 
+// The channels of a source by its name, or by that of a domain which the objective named; empty: there is none.
+std::vector<std::uint32_t> channels_of_source(const std::string& name, std::span<const Channel> channels,
+                                              std::span<const std::uint32_t> dead);
+
 }  // namespace dvfs_plan

@@ -146,7 +146,7 @@ TEST(EnergyChoice, OneOfSeveralSensorsIsTold) {
   Experiment experiment;
   experiment.workloads.emplace_back();
   const auto note = [&](const std::vector<Channel>& channels) {
-    return note_on_choice(experiment, channels, choose_energy(experiment, channels, SensorCheck(), ""));
+    return note_on_choice(experiment, channels, choose_energy(experiment, channels, SensorCheck(), {}));
   };
   EXPECT_EQ(
       note({watts("psu-1"), watts("psu-2")}),

@@ -848,6 +848,28 @@ TEST(Compare, AnotherUnitOfWorkIsSaidAndNotCompared) {
   EXPECT_TRUE(c.scenarios.empty());
 }
 
+// Which of two meters of one thing counts hangs on which of them works.
+TEST(Compare, EnergiesByOtherMetersAreToldAndAsLevelsNotCompared) {
+  const auto by = [](ComparedResult one, const char* sensor) {
+    one.sensors = sensor;
+    return one;
+  };
+  const std::string told =
+      "sensors of the energy: 'ma:e' before, 'mb:e' after; by how much two meters of one thing differ is in "
+      "no "
+      "interval";
+  const Comparison single = compare(by(night("a", 1, 7), "ma:e"), by(night("b", 1, 8), "mb:e"));
+  EXPECT_TRUE(single.energies_compare);
+  EXPECT_THAT(single.warnings, testing::Contains(told));
+  const Comparison levels = compare({by(night("a1", 1, 1), "ma:e"), by(night("a2", 1, 2), "ma:e")},
+                                    {by(night("b1", 1, 3), "mb:e"), by(night("b2", 1, 4), "mb:e")});
+  EXPECT_FALSE(levels.energies_compare);
+  EXPECT_THAT(levels.warnings, testing::Contains(told));
+  EXPECT_TRUE(compare({by(night("a1", 1, 1), "ma:e"), by(night("a2", 1, 2), "ma:e")},
+                      {by(night("b1", 1, 3), "ma:e"), by(night("b2", 1, 4), "ma:e")})
+                  .energies_compare);
+}
+
 TEST(Compare, EnergiesOfDifferentThingsAreNotCompared) {
   auto a = night("a.sqlite", 1, 7), b = night("b.sqlite", 1.5, 8);
   b.summary.experiment.energy_source = "package-0";

@@ -54,6 +54,56 @@ class Served(http.server.BaseHTTPRequestHandler):
         self.do("DELETE")
 
 
+# Counters of one domain; `ma` stands where `dead` is.
+TWO_METERS = """
+name: two
+workloads: [{{name: w, command: [sleep, "0.{{n}}"]}}]
+objective: {{minimise: energy, across: [n], same work: true}}
+reference: {{n: 8}}
+axes: {{n: [4, 8]}}
+repeat: {repeat}
+conditions: {quiet}
+probes:
+  - {{name: ma, command: [bash, -c, "exec 3<> <(:); e=0; while :; do [ -e {folder}/dead ] || e=$((e+20)); echo e $e J; read -t 0.02 -u 3; done"], channels: {{e: {{unit: J, domain: system}}}}}}
+  - {{name: mb, command: [bash, -c, "exec 3<> <(:); e=0; while :; do e=$((e+22)); echo e $e J; read -t 0.02 -u 3; done"], channels: {{e: {{unit: J, domain: system}}}}}}
+"""
+
+
+class TwoMeters(Whole):
+    """Which of two meters of one domain counts hangs on which works: a night goes on with the one that it began with."""
+
+    def night(self, repeat):
+        self.write("two.yaml", TWO_METERS.format(repeat=repeat, quiet=QUIET, folder=self.folder))
+        return self.call("two.yaml", "--no-html")
+
+    def counted_by(self):
+        return {row["channel"] for row in self.rows("two.sqlite", "SELECT e.channel FROM trials t JOIN energy e USING (trial) WHERE t.energy_j = e.energy_j")}
+
+    def test_one_that_died_is_not_replaced_by_the_other(self):
+        first = self.night(2)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertEqual(self.counted_by(), {"ma:e"})
+        (self.folder / "dead").touch()
+        for run in (self.night(3), self.call("recheck", "two.sqlite")):
+            self.assertEqual(run.returncode, 3, run.stderr)
+            self.assertIn("error: the finished trials measured the energy of 'system' by ma:e, which cannot be measured now:\n  ", run.stderr)
+            self.assertIn("\n  hint: bring the sensor back and run the same command, or start anew with --fresh\n", run.stderr)
+        (self.folder / "dead").unlink()
+        again = self.night(3)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(self.counted_by(), {"ma:e"})
+
+    def test_one_that_comes_back_does_not_take_over(self):
+        (self.folder / "dead").touch()
+        for repeat in (2, 3):
+            run = self.night(repeat)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual(self.counted_by(), {"mb:e"})
+            (self.folder / "dead").unlink(missing_ok=True)
+        recomputed = self.call("report", "two.sqlite", "--recompute")
+        self.assertEqual(recomputed.returncode, 0, recomputed.stdout)
+
+
 @unittest.skipIf(not os.environ.get("DVFS_PLAN_APART"), "needs a network of its own (tests/system/apart)")
 class Meters(Whole):
     maxDiff = None
