@@ -78,6 +78,7 @@ class Settings(OnACluster):
         self.assertNotEqual(self.knob("n2"), "3")
         self.assertEqual([self.knob(node) for node in ("n1", "n3")], ["3", "3"])
         # Nor does a night forget it that begins anew.
+        self.write((self.folder / "sweep.yaml").read_text().replace("nodes: 3", "nodes: 2"))
         for command in (["sweep.yaml", "--fresh"], ["collect", "sweep.yaml"], ["sweep.yaml", "--cancel"]):
             status, out, err = self.run_all(*command)
             self.assertEqual(status, 4, out + err)
