@@ -245,7 +245,10 @@ std::vector<Channel> channels_to_be(const Experiment& experiment, const UsedBoar
       channels.insert(channels.end(), probe->channels().begin(), probe->channels().end());
   }
   for (const ProbeSpec& spec : *experiment.probes) {
-    for (Channel& one : own_channels(spec)) channels.push_back(std::move(one));
+    for (Channel& one : own_channels(spec)) {
+      one.name = spec.name + ":" + one.name;  // as its probe calls it
+      channels.push_back(std::move(one));
+    }
   }
   return channels;
 }

@@ -64,8 +64,8 @@ axes: {{n: [4, 8]}}
 repeat: {repeat}
 conditions: {quiet}
 probes:
-  - {{name: ma, command: [bash, -c, "exec 3<> <(:); e=0; while :; do [ -e {folder}/dead ] || e=$((e+20)); echo e $e J; read -t 0.02 -u 3; done"], channels: {{e: {{unit: J, domain: system}}}}}}
-  - {{name: mb, command: [bash, -c, "exec 3<> <(:); e=0; while :; do e=$((e+22)); echo e $e J; read -t 0.02 -u 3; done"], channels: {{e: {{unit: J, domain: system}}}}}}
+  - {{name: ma, command: [bash, -c, "exec 3<> <(:); e=0; while :; do [ -e {folder}/dead ] || e=$((e+200)); echo e $e J; read -t 0.02 -u 3; done"], channels: {{e: {{unit: J, domain: system}}}}}}
+  - {{name: mb, command: [bash, -c, "exec 3<> <(:); e=0; while :; do e=$((e+206)); echo e $e J; read -t 0.02 -u 3; done"], channels: {{e: {{unit: J, domain: system}}}}}}
 """
 
 
