@@ -18,6 +18,11 @@ struct TwoNights {
   std::string of_one, of_other;
 };
 
+// Where both are known.
+bool of_other_sensors(const ComparedResult& one, const ComparedResult& other) {
+  return !one.sensors.empty() && !other.sensors.empty() && one.sensors != other.sensors;
+}
+
 // In what they ask different questions, or measured different things.
 std::vector<std::string> warnings_of(const TwoNights& two) {
   std::vector<std::string> warnings;
@@ -28,7 +33,7 @@ std::vector<std::string> warnings_of(const TwoNights& two) {
   };
   differ("energy source", a.energy_source.value_or("none"), b.energy_source.value_or("none"),
          "their energies are of different things and do not compare");
-  if (a.energy_source == b.energy_source && !two.one.sensors.empty() && !two.other.sensors.empty())
+  if (a.energy_source == b.energy_source && of_other_sensors(two.one, two.other))
     differ("sensors of the energy", two.one.sensors, two.other.sensors,
            "by how much two meters of one thing differ is in no interval");
   differ("objective", std::string(to_string(a.objective.minimise)),
@@ -118,8 +123,7 @@ SameQuestion same_question(const Nights& ones, const Nights& others) {
     for (std::string& warning : warnings_of(two)) same.warnings.push_back(std::move(warning));
     const ExperimentRow &one = two.one.summary.experiment, &other = two.other.summary.experiment;
     // Within a night what a meter tells too much cancels in the ratio to the reference; levels hold all of it.
-    const bool other_meters = ones.size() > 1 && others.size() > 1 && !two.one.sensors.empty() &&
-                              !two.other.sensors.empty() && two.one.sensors != two.other.sensors;
+    const bool other_meters = ones.size() > 1 && others.size() > 1 && of_other_sensors(two.one, two.other);
     same.same_energies = same.same_energies && one.energy_source == other.energy_source &&
                          one.objective.per == other.objective.per && !other_meters;
   };
