@@ -133,7 +133,7 @@ ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
   lost = tell(not_run_after(comparison)) || lost;
   std::vector<std::string> more_often, perhaps;
   for (const auto& kind : {failing_more_often(comparison), limits_broken(comparison)}) {
-    for (const FailsMoreOften& one : kind) (one.beyond_chance ? more_often : perhaps).push_back(one.text);
+    for (const WorseAfter& one : kind) (one.beyond_chance ? more_often : perhaps).push_back(one.text);
   }
   lost = tell(more_often) || lost;
   bool unknown = tell(perhaps);

@@ -17,30 +17,27 @@ namespace {
 
 struct Session {
   std::map<std::uint32_t, SensorModel> models;
-  std::vector<std::uint32_t> dead;
+  std::vector<std::uint32_t> unusable;
 };
 
 // By session, what its audit found.
 std::map<std::int64_t, Session> sessions_of(Store& store) {
   std::map<std::int64_t, Session> sessions;
   Statement s = store.database().prepare(
-      "SELECT session_id, channel_id, state, update_s, rise_s, at_least, window_s, latency_s, resolution "
-      "FROM "
-      "sensor_audit ORDER BY session_id, "
-      "channel_id");
+      "SELECT session_id, channel_id, update_s, rise_s, at_least, window_s, latency_s, resolution FROM "
+      "sensor_audit ORDER BY session_id, channel_id");
   while (s.step()) {
     Session& session = sessions[s.integer(0)];
     const auto channel = static_cast<std::uint32_t>(s.integer(1) - 1);
     SensorModel& model = session.models[channel];
-    if (const auto update = s.maybe_real(3)) model.update = Seconds{*update};
-    if (const auto rise = s.maybe_real(4)) model.rise = Seconds{*rise};
-    model.at_least = s.integer(5) != 0;
-    if (const auto window = s.maybe_real(6)) model.window = Seconds{*window};
-    if (const auto latency = s.maybe_real(7)) model.latency = Seconds{*latency};
-    model.resolution = s.maybe_real(8);
-    const std::string state = s.text(2);
-    if (state == "dead" || state == "denied" || state == "gone") session.dead.push_back(channel);
+    if (const auto update = s.maybe_real(2)) model.update = Seconds{*update};
+    if (const auto rise = s.maybe_real(3)) model.rise = Seconds{*rise};
+    model.at_least = s.integer(4) != 0;
+    if (const auto window = s.maybe_real(5)) model.window = Seconds{*window};
+    if (const auto latency = s.maybe_real(6)) model.latency = Seconds{*latency};
+    model.resolution = s.maybe_real(7);
   }
+  for (auto& [id, channels] : store.unusable_channels()) sessions[id].unusable = std::move(channels);
   return sessions;
 }
 
@@ -143,9 +140,7 @@ Recomputed recompute(Store& store) {
   const auto channels = store.channels();
   const auto sessions = sessions_of(store);
   const std::string source = store.energy_source();
-  const auto of_sessions = store.energy_channels_of_sessions();
-  const std::vector<std::uint32_t> at_first =
-      of_sessions.empty() ? std::vector<std::uint32_t>{} : of_sessions.front();
+  const std::vector<std::uint32_t> at_first = store.energy_channels();
   JudgeInput input;
   input.channels = channels;
   const ExperimentRow experiment = store.experiment();
@@ -160,10 +155,10 @@ Recomputed recompute(Store& store) {
     input.energy_needed = experiment.objective_for(stored.workload).minimise != Objective::time;
     // A later session goes on with the sensors of the first where they work.
     const bool as_at_first = std::none_of(at_first.begin(), at_first.end(), [&](std::uint32_t channel) {
-      return std::find(found.dead.begin(), found.dead.end(), channel) != found.dead.end();
+      return std::find(found.unusable.begin(), found.unusable.end(), channel) != found.unusable.end();
     });
     input.energy_channels =
-        as_at_first && !at_first.empty() ? at_first : channels_of_source(source, channels, found.dead);
+        as_at_first && !at_first.empty() ? at_first : channels_of_source(source, channels, found.unusable);
     TrialRecord trial = unjudged(stored.record);
     Regions regions;
     regions.name = trial.region;

@@ -94,10 +94,44 @@ EnergySource choose_energy(const Experiment& experiment, const std::vector<Chann
   return {};
 }
 
+namespace {
+
+std::string ask(const Experiment& experiment, const std::string& domain) {
+  return fmt::format("`objective: {{minimise: {}, of: {}}}`", to_string(experiment.objective.minimise),
+                     domain);
+}
+
+// The user put a meter there, and what it measures is in none of the usual sums.
+std::optional<std::string> note_on_meter_left_out(const Experiment& experiment,
+                                                  const std::vector<Channel>& channels,
+                                                  const EnergySource& chosen) {
+  std::set<std::string> counted;
+  for (const std::uint32_t channel : chosen.channels) counted.insert(channels[channel].domain);
+  if (chosen.channels.empty() || counted.contains("system") || !experiment.probes) return std::nullopt;
+  const auto is_own = [&](const Channel& channel) {
+    return std::any_of(experiment.probes->begin(), experiment.probes->end(), [&](const ProbeSpec& probe) {
+      return probe.name == channel.probe && (probe.meter || !probe.command.empty());
+    });
+  };
+  std::vector<std::string> names;
+  std::string domain;
+  for (const Channel& channel : channels) {
+    if (!measures_energy(channel) || !is_own(channel) || counted.contains(channel.domain)) continue;
+    names.push_back(fmt::format("{} ({})", channel.name, channel.domain));
+    if (domain.empty()) domain = channel.domain;
+  }
+  if (names.empty()) return std::nullopt;
+  return fmt::format("'energy' is that of '{}'; what your own {} measures is not in it: {} asks for {}",
+                     chosen.name, join(names, ", "), ask(experiment, domain),
+                     names.size() == 1 ? "it" : "one of them");
+}
+
+}  // namespace
+
 std::optional<std::string> note_on_choice(const Experiment& experiment, const std::vector<Channel>& channels,
                                           const EnergySource& chosen) {
-  if (experiment.objective.energy_of || !chosen.single_sensor || !minimises_energy(experiment))
-    return std::nullopt;
+  if (experiment.objective.energy_of || !minimises_energy(experiment)) return std::nullopt;
+  if (!chosen.single_sensor) return note_on_meter_left_out(experiment, channels, chosen);
   const Channel& mine = channels[chosen.channels.front()];
   std::set<std::string> others;
   for (const Channel& channel : channels) {
@@ -105,17 +139,14 @@ std::optional<std::string> note_on_choice(const Experiment& experiment, const st
       others.insert(channel.domain);
   }
   if (others.empty()) return std::nullopt;
-  const auto ask = [&](const std::string& domain) {
-    return fmt::format("`objective: {{minimise: {}, of: {}}}`", to_string(experiment.objective.minimise),
-                       domain);
-  };
   std::string text = fmt::format(
       "'energy' is that of '{}' alone, the first that is measured; there {} {} too: {} asks for {}",
       mine.domain, others.size() == 1 ? "is" : "are", join({others.begin(), others.end()}, ", "),
-      ask(*others.begin()), others.size() == 1 ? "it" : "one of them");
+      ask(experiment, *others.begin()), others.size() == 1 ? "it" : "one of them");
   const std::string family = mine.domain.substr(0, mine.domain.rfind('-'));
   const auto sum = family == mine.domain ? std::nullopt : energy_source_of(family, channels);
-  if (sum && sum->channels.size() > 1) text += fmt::format(", {} for the sum of {}", ask(family), sum->name);
+  if (sum && sum->channels.size() > 1)
+    text += fmt::format(", {} for the sum of {}", ask(experiment, family), sum->name);
   return text;
 }
 

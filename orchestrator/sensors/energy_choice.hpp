@@ -23,7 +23,8 @@ EnergySource choose_energy(const Experiment& experiment, const std::vector<Chann
                            const SensorCheck& check, const StoredEnergy& stored);
 
 // Where the energy is of one of several sensors, because nobody said which: the others, and how to ask for one of
-// them or for their sum (two power supplies; the rails of a board). nullopt where nothing was left to choose.
+// them or for their sum (two power supplies; the rails of a board). Where it is one of the usual sums: the user's own meters that are
+// in none. nullopt where nothing was left to choose.
 std::optional<std::string> note_on_choice(const Experiment& experiment, const std::vector<Channel>& channels,
                                           const EnergySource& chosen);
 

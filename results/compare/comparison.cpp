@@ -721,7 +721,7 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
   for (const auto& lost : {no_longer_counting(comparison), not_known_after(comparison)})
     comparison.warnings.insert(comparison.warnings.end(), lost.begin(), lost.end());
   for (const auto& more_often : {limits_broken(comparison), failing_more_often(comparison)}) {
-    for (const FailsMoreOften& one : more_often) comparison.warnings.push_back(one.text);
+    for (const WorseAfter& one : more_often) comparison.warnings.push_back(one.text);
   }
   if (!comparison.of_levels) comparison.trial_in_both = trial_in_both(before, after);
   if (comparison.trial_in_both) comparison.warnings.push_back(in_both_text(comparison));
@@ -841,8 +841,8 @@ std::vector<std::string> not_known_after(const Comparison& comparison) {
   return none_counts_after(comparison, false);
 }
 
-std::vector<FailsMoreOften> limits_broken(const Comparison& comparison) {
-  std::vector<FailsMoreOften> found;
+std::vector<WorseAfter> limits_broken(const Comparison& comparison) {
+  std::vector<WorseAfter> found;
   for (const ComparedScenario& scenario : comparison.scenarios) {
     const double level = level_of_changes / static_cast<double>(scenario.points.size());
     for (const ComparedPoint& point : scenario.points) {
@@ -855,8 +855,8 @@ std::vector<FailsMoreOften> limits_broken(const Comparison& comparison) {
   return found;
 }
 
-std::vector<FailsMoreOften> failing_more_often(const Comparison& comparison) {
-  std::vector<FailsMoreOften> found;
+std::vector<WorseAfter> failing_more_often(const Comparison& comparison) {
+  std::vector<WorseAfter> found;
   for (const ComparedScenario& scenario : comparison.scenarios) {
     const double level = level_of_changes / static_cast<double>(scenario.points.size());
     for (const ComparedPoint& point : scenario.points) {

@@ -114,13 +114,13 @@ std::vector<std::string> no_longer_counting(const Comparison& comparison);
 std::vector<std::string> not_known_after(const Comparison& comparison);
 // Settings of which a larger share of trials ran into their own end after, while others count; beyond_chance: at 5 % for all settings of a
 // scenario together.
-struct FailsMoreOften {
+struct WorseAfter {
   std::string text;
   bool beyond_chance = false;
 };
-std::vector<FailsMoreOften> failing_more_often(const Comparison& comparison);
+std::vector<WorseAfter> failing_more_often(const Comparison& comparison);
 // Limits that settings held before and do not hold after (broken_limits.hpp).
-std::vector<FailsMoreOften> limits_broken(const Comparison& comparison);
+std::vector<WorseAfter> limits_broken(const Comparison& comparison);
 // Settings of which trials counted before and that were not run after; a line each.
 std::vector<std::string> not_run_after(const Comparison& comparison);
 // Of what it cannot be said whether it is worse: nights of which one is, or holds, the other; energy or time of a scenario, of which no

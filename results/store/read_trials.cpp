@@ -197,35 +197,34 @@ static bool by_gauge(const std::string& source, const std::vector<Channel>& chan
   });
 }
 
-std::vector<std::vector<std::uint32_t>> Store::energy_channels_of_sessions() {
+std::map<std::int64_t, std::vector<std::uint32_t>> Store::unusable_channels() {
+  std::map<std::int64_t, std::vector<std::uint32_t>> unusable;
+  Statement s = database_.prepare(
+      "SELECT session_id, channel_id FROM sensor_audit WHERE state IN ('dead', 'denied', 'gone', 'absent') "
+      "ORDER BY session_id, channel_id");
+  while (s.step()) unusable[s.integer(0)].push_back(static_cast<std::uint32_t>(s.integer(1) - 1));
+  return unusable;
+}
+
+std::vector<std::uint32_t> Store::energy_channels() {
   const std::string source = energy_source();
-  std::vector<std::vector<std::uint32_t>> found;
-  if (source.empty()) return found;
+  if (source.empty()) return {};
   const auto all = channels();
-  Statement dead = database_.prepare(
-      "SELECT channel_id FROM sensor_audit WHERE session_id = ? AND state IN ('dead', 'denied', 'gone', "
-      "'absent')");
+  auto unusable = unusable_channels();
   Statement sessions = database_.prepare(
       "SELECT id FROM session s WHERE NOT recheck AND EXISTS (SELECT 1 FROM trial t WHERE t.session_id = "
       "s.id AND t.energy_j IS NOT NULL) ORDER BY id");
   while (sessions.step()) {
-    std::vector<std::uint32_t> unusable;
-    dead.bind(sessions.integer(0));
-    while (dead.step()) unusable.push_back(static_cast<std::uint32_t>(dead.integer(0) - 1));
-    dead.reset();
-    auto of_session = channels_of_source(source, all, unusable);
-    if (!of_session.empty() && std::find(found.begin(), found.end(), of_session) == found.end())
-      found.push_back(std::move(of_session));
+    auto of_session = channels_of_source(source, all, unusable[sessions.integer(0)]);
+    if (!of_session.empty()) return of_session;
   }
-  return found;
+  return {};
 }
 
 std::vector<std::string> Store::energy_sensors() {
-  const auto of_sessions = energy_channels_of_sessions();
-  std::vector<std::string> names;
-  if (of_sessions.empty()) return names;
   const auto all = channels();
-  for (const std::uint32_t channel : of_sessions.front()) names.push_back(all[channel].name);
+  std::vector<std::string> names;
+  for (const std::uint32_t channel : energy_channels()) names.push_back(all[channel].name);
   return names;
 }
 

@@ -63,11 +63,12 @@ class Store {
   std::string experiment_file();  // its text
   std::string canonical_plan();
   std::string energy_source();
-  // By which channels (indices into channels()) the sessions that ran trials measured that, the first session first, each way once: it hangs on
-  // which of the sensors of one domain worked. Of files since 1.2.22 it is one way: what a later session cannot measure by it is refused.
-  std::vector<std::vector<std::uint32_t>> energy_channels_of_sessions();
-  // Their names, of the first session; empty: there is none.
-  std::vector<std::string> energy_sensors();
+  // Channels (indices into channels()) that told nothing in the look at their session's start, by session.
+  std::map<std::int64_t, std::vector<std::uint32_t>> unusable_channels();
+  // By which channels the first session that ran trials measured that: it hangs on which of the sensors of one domain worked. Since 1.2.22
+  // later sessions measure by the same or are refused. Empty: there is none.
+  std::vector<std::uint32_t> energy_channels();
+  std::vector<std::string> energy_sensors();  // their names
   std::map<std::string, std::string> machine_facts();
   std::vector<Channel> channels();
   // The channels of this session by the ids the file gives them; channels not in the file yet are added.

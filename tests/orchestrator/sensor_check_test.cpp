@@ -161,6 +161,19 @@ TEST(EnergyChoice, OneOfSeveralSensorsIsTold) {
   Channel inside = watts("cpu");
   inside.within = "in";
   EXPECT_EQ(note({watts("in"), inside}), std::nullopt);
+  Channel card = watts("gpu0");
+  card.name = "card:power";
+  card.probe = "card";
+  experiment.probes.emplace().emplace_back();
+  experiment.probes->front().name = "card";
+  experiment.probes->front().command = {"card.py"};
+  EXPECT_EQ(note({watts("package-0"), watts("gpu-0"), card}),
+            "'energy' is that of 'package-0 + gpu-0'; what your own card:power (gpu0) measures is not in it: "
+            "`objective: {minimise: energy, of: gpu0}` asks for it");
+  EXPECT_EQ(note({watts("package-0"), watts("system"), card}), std::nullopt);
+  card.domain = "gpu-0";
+  EXPECT_EQ(note({watts("package-0"), card}), std::nullopt);
+  experiment.probes.reset();
   experiment.objective.energy_of = RawValue{"psu-2", {}};
   EXPECT_EQ(note({watts("psu-1"), watts("psu-2")}), std::nullopt);
   experiment.objective.energy_of.reset();

@@ -14,6 +14,7 @@
 #include "results/compare/recheck.hpp"
 #include "results/report/against_meter.hpp"
 #include "results/report/json_report.hpp"
+#include "results/report/nodes.hpp"
 #include "results/report/overview.hpp"
 #include "results/report/report.hpp"
 #include "results/report/side_by_side.hpp"
@@ -179,6 +180,47 @@ TEST(Reference, OfNodesItsIntervalIsOfBlocksOfOneOrOfSeveral) {
   const Summary summary = several.summary();
   EXPECT_FALSE(summary.scenarios[0].points[0].energy->half_width) << "n1 alone";
   EXPECT_NEAR(*summary.scenarios[0].points[1].energy->half_width, 12.706 * (110.5 - 102.5) / 2, 0.01);
+}
+
+// No trial of the best counts on n2: whether it is the best there is not known, which is no "no".
+TEST(Nodes, WhereTheBestDoesNotCountNothingIsSaidOfIt) {
+  Night night;
+  int block = 0;
+  for (const char* node : {"n1", "n2"}) {
+    for (int i = 0; i < 3; ++i) {
+      ++block;
+      const double noise = 0.1 * i;
+      for (const auto& [at, joules] : {std::pair{1, 80.0}, {2, 90.0}, {3, 100.0}}) {
+        for (int n = 0; n < (at == 3 ? 2 : 1); ++n) {
+          night.trials.push_back(trial_at(at, 3, block, joules + noise));
+          night.trials.back().node = node;
+          if (at != 1 || std::string(node) == "n1") continue;
+          night.trials.back().verdict = "knob_refused";
+          night.trials.back().objective_value.reset();
+        }
+      }
+    }
+  }
+  const auto answer_of = [](const Summary& summary) {
+    const NodeSummary& there = summary.scenarios.at(0).nodes->nodes.at(1);
+    EXPECT_TRUE(there.not_known);
+    EXPECT_FALSE(there.agrees);
+    EXPECT_FALSE(summary.scenarios[0].nodes->nodes[0].not_known);
+    EXPECT_TRUE(summary.scenarios[0].nodes->nodes[0].agrees);
+    return node_sentence(summary.scenarios[0]);
+  };
+  EXPECT_THAT(answer_of(night.summary()),
+              HasSubstr("not told apart from it, on 1 of 2 nodes (of 1 it is not known)"));
+  // Worse there is a "no".
+  for (TrialRow& trial : night.trials) {
+    if (trial.verdict == "ok") continue;
+    trial = trial_at(1, 3, trial.block, 95 + 0.1 * (trial.block % 3));
+    trial.node = "n2";
+  }
+  const Summary worse = night.summary();
+  ASSERT_EQ(worse.scenarios[0].points[*worse.scenarios[0].best].point, "w clock=01");
+  EXPECT_FALSE(worse.scenarios[0].nodes->nodes.at(1).not_known);
+  EXPECT_THAT(node_sentence(worse.scenarios[0]), HasSubstr("not told apart from it, on 1 of 2 nodes;"));
 }
 
 TEST(Limits, WhatMayHoldThemIsNamed) {

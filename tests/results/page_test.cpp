@@ -342,7 +342,7 @@ ComparedResult failing(ComparedResult night, const std::string& point, int most,
   return night;
 }
 
-TEST(Compare, ASettingThatFailsMoreOftenIsTold) {
+TEST(Compare, ASettingThatWorseAfterIsTold) {
   const ComparedResult before = night("a.sqlite", 1, 7), after = night("b.sqlite", 1, 8);
   const std::string best = before.summary.scenarios[0].points[*before.summary.scenarios[0].best].point;
   const auto told = [&](const ComparedResult& one, const ComparedResult& other) {
