@@ -27,8 +27,7 @@ void make_it(int fd, unsigned mode, const std::optional<FileOwner>& owner) {
 
 }  // namespace
 
-FileReplacement::FileReplacement(std::string path, const std::optional<FileOwner>& of_new)
-    : path_(std::move(path)) {
+FileReplacement::FileReplacement(std::string path, const std::string& like) : path_(std::move(path)) {
   struct stat there {};
   const bool exists = ::stat(path_.c_str(), &there) == 0;
   if (exists && !S_ISREG(there.st_mode)) {
@@ -48,8 +47,10 @@ FileReplacement::FileReplacement(std::string path, const std::optional<FileOwner
   }
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  const mode_t mode = exists ? there.st_mode & 0777 : 0666 & ~mask;
-  const auto owner = exists ? std::optional(FileOwner{there.st_uid, there.st_gid}) : of_new;
+  const bool is_like = exists || (!like.empty() && ::stat(like.c_str(), &there) == 0);
+  const mode_t rights = is_like ? there.st_mode & 0777 : 0666;
+  const mode_t mode = exists ? rights : rights & 0666 & ~mask;
+  const auto owner = is_like ? std::optional(FileOwner{there.st_uid, there.st_gid}) : std::nullopt;
   if (!open_nameless(mode, owner)) open_beside(mode, owner);
 }
 

@@ -15,9 +15,9 @@ namespace dvfs_plan {
 class FileReplacement {
  public:
   // Makes a new file of its own beside `path`, whatever lies there; a device or pipe at `path` is written to
-  // directly. It has the mode of what lies there and, where root writes it, the owner; where nothing does it is `of_new`'s. Throws Error if
-  // it cannot.
-  explicit FileReplacement(std::string path, const std::optional<FileOwner>& of_new = {});
+  // directly. It has the mode of what lies there and, where root writes it, the owner; where nothing does it is the owner's of file
+  // `like`, and read by nobody who may not read that one. Throws Error if it cannot.
+  explicit FileReplacement(std::string path, const std::string& like = {});
   ~FileReplacement();
   FileReplacement(const FileReplacement&) = delete;
   FileReplacement& operator=(const FileReplacement&) = delete;

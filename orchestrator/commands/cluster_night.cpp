@@ -196,6 +196,7 @@ class ClusterNight {
         ends(join({jobs.begin(), jobs.end()}, " ")) + (one ? "  ends it" : "  ends them"));
   }
 
+  // What would be refused is refused before anything is moved: too few nodes.
   void set_aside() {
     const std::string aside = aside_stem(path_, clock_);
     const std::string stem = std::filesystem::path(aside).filename().string();
@@ -207,12 +208,14 @@ class ClusterNight {
         job_names_.insert(folder_.read(name));
       }
       require_ended(live_tasks_of(jobs), [](const std::string& alive) { return "scancel " + alive; });
+      choose();
       return set_aside_what_was_handed_in(stem);
     }
     {
       Store old = Store::open(path_, Database::Mode::read_write);
       require_ended(live_tasks(old), [&](const std::string&) { return shell_text("") + " --cancel"; });
     }
+    choose();
     Store::fold_log(path_);
     set_aside_what_was_handed_in(stem);
     progress_.say(fmt::format("the former result is kept as {}", move_aside(path_, aside)));

@@ -11,7 +11,7 @@ namespace dvfs_plan {
 
 std::vector<std::string> write_html_report(Store& store, const Summary& summary,
                                            const std::vector<TrialRow>& trials, const std::string& path,
-                                           const std::optional<FileOwner>& of_new) {
+                                           const std::string& like) {
   std::vector<std::string> best;
   for (const ScenarioSummary& scenario : summary.scenarios) {
     if (scenario.best) best.push_back(scenario.points[*scenario.best].point);
@@ -27,7 +27,7 @@ std::vector<std::string> write_html_report(Store& store, const Summary& summary,
       {summary.experiment.name,
        terminal_report(summary, trials, {}),
        {page_data("report", report), page_data("traces", traces), {"samples", "null", std::move(samples)}}},
-      path, of_new);
+      path, like);
   return damaged;
 }
 

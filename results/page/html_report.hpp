@@ -13,6 +13,6 @@ namespace dvfs_plan {
 // what was there stays until the page is whole.
 std::vector<std::string> write_html_report(Store& store, const Summary& summary,
                                            const std::vector<TrialRow>& trials, const std::string& path,
-                                           const std::optional<FileOwner>& of_new = {});
+                                           const std::string& like = {});
 
 }  // namespace dvfs_plan

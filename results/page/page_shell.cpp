@@ -79,8 +79,8 @@ PageData page_data(std::string id, const nlohmann::ordered_json& json) {
   return {std::move(id), json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), {}};
 }
 
-void write_page(const PageContent& content, const std::string& path, const std::optional<FileOwner>& of_new) {
-  FileReplacement file(path, of_new);
+void write_page(const PageContent& content, const std::string& path, const std::string& like) {
+  FileReplacement file(path, like);
   std::ostream& out = file.out();
   const std::string_view script(page_script);
   out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -2,11 +2,8 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
-
-#include "base/acting_as.hpp"
 
 namespace dvfs_plan {
 
@@ -25,9 +22,8 @@ struct PageContent {
   std::vector<PageData> data;
 };
 
-// Where root writes it beside nothing it is `of_new`'s. Throws Error if the page cannot be written to its end.
-void write_page(const PageContent& content, const std::string& path,
-                const std::optional<FileOwner>& of_new = {});
+// Owner and rights of a new one are as those of file `like` (FileReplacement). Throws Error if the page cannot be written to its end.
+void write_page(const PageContent& content, const std::string& path, const std::string& like = {});
 
 // Whether a file is a page of ours.
 bool is_page(const std::string& path);

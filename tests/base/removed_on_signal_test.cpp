@@ -118,6 +118,25 @@ TEST(Replacement, WhatIsWrittenHasTheRightsOfWhatWasThere) {
   ::umask(mask);
 }
 
+TEST(Replacement, ANewOneIsReadByNobodyWhoMayNotReadWhatItIsMadeFrom) {
+  TemporaryFolder folder;
+  const mode_t mask = ::umask(022);
+  for (const auto& [of_result, wanted] : {std::pair{0600U, 0600U}, {0640U, 0640U}, {0755U, 0644U}}) {
+    const std::string result = folder / "night.sqlite", page = folder / "page.html";
+    std::ofstream(result) << "night";
+    ::chmod(result.c_str(), of_result);
+    {
+      FileReplacement replacement(page, result);
+      replacement.commit();
+    }
+    struct stat there {};
+    ::stat(page.c_str(), &there);
+    EXPECT_EQ(there.st_mode & 0777, wanted);
+    std::filesystem::remove(page);
+  }
+  ::umask(mask);
+}
+
 TEST(Replacement, ALinkStaysOneWhereverItLeads) {
   TemporaryFolder folder;
   const auto write = [&](const std::string& name) {

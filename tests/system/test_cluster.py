@@ -278,6 +278,11 @@ class Cluster(OnACluster):
         self.assertIn("done", self.run_all("status", "sweep.sqlite")[1].splitlines())  # beside warnings, where the machine is busy
         self.write("workloads: [\n  - broken\n" + submitted)
         self.assertEqual(self.run_all("sweep.yaml", "--fresh")[0], 2)
+        self.write(submitted.replace("nodes: 1", "nodes: 4"))
+        there = sorted(path.name for path in self.folder.glob("sweep.*"))
+        status, _, err = self.run_all("sweep.yaml", "--fresh")
+        self.assertEqual((status, err.splitlines()[0]), (3, "error: 'nodes' asks for 4 nodes, and 3 work now: n1,n2,n3"))
+        self.assertEqual(sorted(path.name for path in self.folder.glob("sweep.*")), there, "nothing was set aside")
         self.write(submitted)
         status, out, err = self.run_all("submit", "sweep.yaml", "--fresh", "--json", "--quiet")
         self.assertEqual(status, 0, err)
