@@ -24,10 +24,8 @@ constexpr std::size_t most_output = 4 << 20;
 // What it left running may hold its output for ever, and a `tee` beside it say its last after it.
 constexpr std::chrono::seconds waits_for_output{1};
 
-}  // namespace
-
-ProgramAnswer run_program(const std::string& program, const std::vector<std::string>& arguments,
-                          Seconds deadline, const std::function<bool()>& stop) {
+ProgramAnswer run_to_its_end(SpawnSpec start, Seconds deadline, const std::function<bool()>& stop) {
+  const std::string& program = start.executable;
   using Steady = std::chrono::steady_clock;
   ProgramAnswer answer;
   int fds[2];
@@ -36,8 +34,6 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
     return answer;
   }
   UniqueFd read_end(fds[0]), write_end(fds[1]);
-  SpawnSpec start{program, {program}};
-  start.argv.insert(start.argv.end(), arguments.begin(), arguments.end());
   start.output = start.errors = write_end.get();
   start.can_be_ended = true;
   // Where ours was deleted a shell would complain of that.
@@ -96,6 +92,26 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   else
     answer.problem = fmt::format("{} was ended by {}", program, signal_name(WTERMSIG(status)));
   return answer;
+}
+
+SpawnSpec spec_of(const std::string& program, const std::vector<std::string>& arguments) {
+  SpawnSpec start{program, {program}};
+  start.argv.insert(start.argv.end(), arguments.begin(), arguments.end());
+  return start;
+}
+
+}  // namespace
+
+ProgramAnswer run_program(const std::string& program, const std::vector<std::string>& arguments,
+                          Seconds deadline, const std::function<bool()>& stop) {
+  return run_to_its_end(spec_of(program, arguments), deadline, stop);
+}
+
+ProgramAnswer run_program_in(const std::vector<std::string>& environment, const std::string& program,
+                             const std::vector<std::string>& arguments, Seconds deadline) {
+  SpawnSpec start = spec_of(program, arguments);
+  start.environment = environment;
+  return run_to_its_end(std::move(start), deadline, {});
 }
 
 }  // namespace dvfs_plan

@@ -22,5 +22,8 @@ struct ProgramAnswer {
 // once it says so the program is ended as at its deadline.
 ProgramAnswer run_program(const std::string& program, const std::vector<std::string>& arguments,
                           Seconds deadline, const std::function<bool()>& stop = {});
+// The same, with an environment of its own: "NAME=value", all of it.
+ProgramAnswer run_program_in(const std::vector<std::string>& environment, const std::string& program,
+                             const std::vector<std::string>& arguments, Seconds deadline);
 
 }  // namespace dvfs_plan

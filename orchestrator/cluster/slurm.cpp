@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <set>
 #include <utility>
 
 #include "base/child.hpp"
+#include "base/invoking_user.hpp"
 #include "base/run_program.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
@@ -51,6 +53,21 @@ std::string said_by(const std::string& program, const std::string& text) {
     if (line.starts_with(prefix)) line.remove_prefix(prefix.size());
   }
   return printable(line);
+}
+
+// What a user wishes of his own questions is none of ours: SQUEUE_PARTITION would hide tasks, SCANCEL_STATE keep some, SBATCH_WAIT wait for
+// the job's end (ENVIRONMENT VARIABLES of squeue(1), sinfo(1), scancel(1), sbatch(1)). How jobs are submitted (SBATCH_ACCOUNT) stays his, and
+// what they inherit.
+std::vector<std::string> environment_of(const std::string& program) {
+  const bool submits = program == "sbatch";
+  std::vector<std::string> environment;
+  if (!submits) environment.emplace_back("SLURM_BITSTR_LEN=0");  // indices of an array in full
+  for (const auto& [name, value] : current_environment()) {
+    const bool of_questions = name.starts_with("SQUEUE_") || name.starts_with("SINFO_") ||
+                              name.starts_with("SCANCEL_") || name == "SLURM_BITSTR_LEN";
+    if (submits ? name != "SBATCH_WAIT" : !of_questions) environment.push_back(name + "=" + value);
+  }
+  return environment;
 }
 
 // "[days-]hours:minutes:seconds" or "minutes:seconds" (man sinfo, %l); nullopt: "infinite", "n/a".
@@ -106,7 +123,8 @@ Slurm::Slurm() {
 
 std::string Slurm::ask(const std::string& program, const std::vector<std::string>& arguments,
                        Seconds patience) const {
-  const ProgramAnswer answer = run_program(programs_.at(program), arguments, patience);
+  const ProgramAnswer answer =
+      run_program_in(environment_of(program), programs_.at(program), arguments, patience);
   if (!answer.ran())
     throw SlurmSilent(ExitCode::machine_refuses, answer.problem,
                       "is the controller up? `scontrol ping` says");
@@ -178,14 +196,40 @@ std::set<std::string> job_names(const SharedFolder& folder, const std::string& e
   return names;
 }
 
+std::optional<std::vector<int>> array_indices(std::string_view text) {
+  if (text == "N/A" || text.empty()) return std::vector<int>{0};
+  const auto number = [](std::string_view word) -> std::optional<int> {
+    int value = 0;
+    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+    return problem == std::errc() && end == word.data() + word.size() && value >= 0 ? std::optional(value)
+                                                                                    : std::nullopt;
+  };
+  std::vector<int> indices;
+  std::string_view rest = text.substr(0, text.find('%'));
+  for (;;) {
+    const std::string_view range = rest.substr(0, rest.find(','));
+    const auto dash = range.find('-'), colon = range.find(':');
+    const auto first = number(range.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : number(range.substr(dash + 1, colon - dash - 1));
+    const auto step = colon == std::string_view::npos ? std::optional(1) : number(range.substr(colon + 1));
+    constexpr int most = 4'000'001;  // slurm.conf(5), MaxArraySize
+    if (!first || !last || !step || *step < 1 || *last > most) return std::nullopt;
+    for (int index = *first; index <= *last; index += *step) indices.push_back(index);
+    if (range.size() == rest.size()) return indices;
+    rest.remove_prefix(range.size() + 1);
+  }
+}
+
 std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs, const std::set<std::string>& names,
                                     const std::string& mark) const {
   std::vector<SlurmTask> tasks;
   const std::set<std::string> ours(jobs.begin(), jobs.end());
-  // By user and not by job: a job that Slurm has forgotten is an error of squeue's.
-  for (const std::string& line : split_lines(
-           ask("squeue", {"--noheader", "--array", "--states=all", "--user=" + std::to_string(::getuid()),
-                          "--format=%F|%K|%T|%N|%r|%j|%k"}))) {
+  // By user and not by job: a job that Slurm has forgotten is an error of squeue's. Not a line a task (--array): of a range with a step
+  // ("1-29:2") that leaves out the last (seen with 22.05).
+  for (const std::string& line :
+       split_lines(ask("squeue", {"--noheader", "--states=all", "--user=" + std::to_string(::getuid()),
+                                  "--format=%F|%K|%T|%N|%r|%j|%k"}))) {
     const auto parts = fields(line);
     constexpr std::size_t before_name = 5;
     if (parts.size() <= before_name) continue;
@@ -197,7 +241,6 @@ std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs, const 
     const std::string before_offset = "|" + mark + ":";
     const auto comment = name_and_comment.rfind(before_offset);
     SlurmTask task{parts[0], 0, parts[2], parts[3], parts[4]};
-    if (const auto index = parse_number(parts[1])) task.index = static_cast<int>(*index);
     const bool marked = comment != std::string::npos;
     // Of another night of that name: numbers begin anew where a controller loses its state.
     const bool of_another =
@@ -207,7 +250,16 @@ std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs, const 
       const auto offset = parse_number(name_and_comment.substr(comment + before_offset.size()));
       if (offset) task.offset = static_cast<int>(*offset);
     }
-    tasks.push_back(std::move(task));
+    const auto indices = array_indices(parts[1]);
+    if (!indices)
+      throw SlurmSilent(ExitCode::machine_refuses,
+                        fmt::format("squeue: job {}: what indices '{}' are is not known", printable(task.job),
+                                    printable(parts[1])),
+                        "is SLURM_BITSTR_LEN=0 of squeue(1) known to this Slurm?");
+    for (const int index : *indices) {
+      task.index = index;
+      tasks.push_back(task);
+    }
   }
   return tasks;
 }

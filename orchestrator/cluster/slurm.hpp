@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -42,6 +43,10 @@ struct SlurmTask {
   std::optional<int> offset = {};
   bool ended() const;  // of itself or otherwise: nothing of it runs or will
 };
+
+// The indices that squeue's %K tells, 0 for a job that is no array ("N/A"): "7", or of those that wait "1,4-6,9-29:2%1". nullopt: not understood,
+// or cut off ("...").
+std::optional<std::vector<int>> array_indices(std::string_view text);
 
 // Of the jobs of an experiment of this name, as we call them.
 std::string job_name(const std::string& experiment);

@@ -31,6 +31,18 @@ TEST(SlurmNode, WorksWhereItTakesJobsOfOurs) {
   EXPECT_FALSE(works("reserved*", true));
 }
 
+TEST(ArrayIndices, AreAllOfThoseThatWait) {
+  using testing::ElementsAre;
+  EXPECT_THAT(*array_indices("7"), ElementsAre(7));
+  EXPECT_THAT(*array_indices("N/A"), ElementsAre(0));
+  EXPECT_THAT(*array_indices("3-9:2%1"), ElementsAre(3, 5, 7, 9));
+  EXPECT_THAT(*array_indices("1-8:3"), ElementsAre(1, 4, 7));
+  EXPECT_THAT(*array_indices("1,3-4,8,10-11,15-19:2%2"), ElementsAre(1, 3, 4, 8, 10, 11, 15, 17, 19));
+  EXPECT_THAT(*array_indices("2%4"), ElementsAre(2));
+  for (const char* text : {"1,3-4,8,10-11,5...%2", "1-", "-3", "1-5:0", "a", "1,,2", "1,", "3-9999999999"})
+    EXPECT_FALSE(array_indices(text)) << text;
+}
+
 TEST(JobNames, AreThoseThatTheSubmittedTextsGive) {
   TemporaryFolder root;
   const SharedFolder folder(root.path());

@@ -81,10 +81,10 @@ class OnACluster(unittest.TestCase):
     def write(self, text, name="sweep.yaml"):
         (self.folder / name).write_text(text)
 
-    def start(self, *arguments):
+    def start(self, *arguments, **environment):
         command = self.cluster.inside([PROGRAM, *arguments])
         command[command.index(f"--wdns={os.getcwd()}")] = f"--wdns={self.folder}"
-        return subprocess.Popen(command, env=self.cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, env={**self.cluster.environment, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finish(self, process, seconds=240):
         try:
