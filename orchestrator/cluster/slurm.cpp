@@ -226,10 +226,10 @@ std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs, const 
   std::vector<SlurmTask> tasks;
   const std::set<std::string> ours(jobs.begin(), jobs.end());
   // By user and not by job: a job that Slurm has forgotten is an error of squeue's. Not a line a task (--array): of a range with a step
-  // ("1-29:2") that leaves out the last (seen with 22.05).
-  for (const std::string& line :
-       split_lines(ask("squeue", {"--noheader", "--states=all", "--user=" + std::to_string(::getuid()),
-                                  "--format=%F|%K|%T|%N|%r|%j|%k"}))) {
+  // ("1-29:2") that leaves out the last (seen with 22.05). Without --all those in hidden partitions are not told.
+  for (const std::string& line : split_lines(
+           ask("squeue", {"--noheader", "--all", "--states=all", "--user=" + std::to_string(::getuid()),
+                          "--format=%F|%K|%T|%N|%r|%j|%k"}))) {
     const auto parts = fields(line);
     constexpr std::size_t before_name = 5;
     if (parts.size() <= before_name) continue;
@@ -275,12 +275,15 @@ void Slurm::cancel_waiting(const SlurmTask& task) const {
 
 std::vector<SlurmNode> Slurm::nodes(const std::string& partition) const {
   std::vector<std::string> arguments{"--noheader", "--Node", "--format=%N|%T|%c|%z|%m|%G|%f|%P"};
-  if (!partition.empty()) arguments.push_back("--partition=" + partition);
+  arguments.push_back(partition.empty() ? "--all" : "--partition=" + partition);
   std::vector<SlurmNode> nodes;
   for (const std::string& line : split_lines(ask("sinfo", arguments))) {
     const auto parts = fields(line);
     // The default partition is marked by a star.
     if (parts.size() < 8 || (partition.empty() && !parts[7].ends_with('*'))) continue;
+    // Of several partitions ("a,b") a node is in more than one.
+    if (std::any_of(nodes.begin(), nodes.end(), [&](const SlurmNode& node) { return node.name == parts[0]; }))
+      continue;
     SlurmNode node{
         parts[0],
         parts[1],
@@ -303,7 +306,7 @@ std::vector<SlurmNode> Slurm::nodes(const std::string& partition) const {
 
 std::optional<Seconds> Slurm::time_limit(const std::string& partition) const {
   std::vector<std::string> arguments{"--noheader", "--format=%l|%P"};
-  if (!partition.empty()) arguments.push_back("--partition=" + partition);
+  arguments.push_back(partition.empty() ? "--all" : "--partition=" + partition);
   for (const std::string& line : split_lines(ask("sinfo", arguments))) {
     const auto parts = fields(line);
     if (parts.size() < 2 || (partition.empty() && !parts[1].ends_with('*'))) continue;

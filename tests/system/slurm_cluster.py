@@ -45,6 +45,7 @@ SlurmdParameters=config_overrides
 {more}
 {nodes}
 PartitionName=batch Nodes=n[1-3] Default=YES MaxTime=60 State=UP
+PartitionName=hidden Nodes=n[2-3] Hidden=YES State=UP
 """
 
 START_CONTROLLER = """

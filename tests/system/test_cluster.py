@@ -345,6 +345,9 @@ clock = """, 1))
         self.write(experiment(machines="nodes: 4"))
         self.assertEqual(self.run_all("sweep.yaml")[2], "error: 'nodes' asks for 4 nodes, and 3 work now: n1,n2,n3\n"
                                                         "  hint: write  nodes: 3  or fewer, or wait until more are up\n")
+        # A node that is in both is one.
+        self.write(experiment(machines="nodes: 4, partition: 'batch,hidden'"))
+        self.assertEqual(self.run_all("sweep.yaml")[2].splitlines()[0], "error: 'nodes' asks for 4 nodes, and 3 work now: n1,n2,n3")
         self.write(experiment(machines="nodes: 1, partition: night"))
         self.assertEqual(self.run_all("sweep.yaml")[2], "error: Slurm has no partition 'night', or it has no nodes\n"
                                                         "  hint: `sinfo` lists the partitions; write one as  machines: {slurm: {partition: ...}}\n")
