@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
 
 #include "base/text.hpp"
 #include "results/compare/failures.hpp"
@@ -15,6 +17,7 @@ namespace {
 struct OfNights {
   int known = 0, held = 0, broken = 0;  // the latter two with their whole interval
   std::vector<double> held_at, broken_at;
+  std::optional<std::string> why_unknown;  // of a night that is asked for it and cannot say
 };
 
 OfNights of_nights(const std::vector<const PointSummary*>& nights, const std::string& text) {
@@ -22,7 +25,11 @@ OfNights of_nights(const std::vector<const PointSummary*>& nights, const std::st
   for (const PointSummary* night : nights) {
     const auto found = std::find_if(night->constraints.begin(), night->constraints.end(),
                                     [&](const ConstraintCheck& one) { return one.text == text; });
-    if (found == night->constraints.end() || !found->holds) continue;
+    if (found == night->constraints.end() || night->counted == 0) continue;
+    if (!found->holds) {
+      all.why_unknown = found->why_not.empty() ? "no trial that counts tells it" : found->why_not;
+      continue;
+    }
     ++all.known;
     if (found->certain != true) continue;
     ++(*found->holds ? all.held : all.broken);
@@ -31,25 +38,45 @@ OfNights of_nights(const std::vector<const PointSummary*>& nights, const std::st
   return all;
 }
 
+// Calls `with`(text, then, now) for each that the nights before held which know it. Slowdown and power are judged as changes of their own.
+void each_held_before(const std::vector<const PointSummary*>& before,
+                      const std::vector<const PointSummary*>& after, auto with) {
+  std::set<std::string> seen;
+  for (const PointSummary* night : before) {
+    for (const ConstraintCheck& one : night->constraints) {
+      if (is_measured(one.name) || !seen.insert(one.text).second) continue;
+      const OfNights then = of_nights(before, one.text);
+      if (then.held > 0 && then.held == then.known) with(one.text, then, of_nights(after, one.text));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<BrokenLimit> broken_limits(const std::vector<const PointSummary*>& before,
                                        const std::vector<const PointSummary*>& after) {
   std::vector<BrokenLimit> found;
-  for (const PointSummary* night : before) {
-    for (const ConstraintCheck& one : night->constraints) {
-      // Slowdown and power are judged as changes of their own.
-      if (is_measured(one.name) || std::any_of(found.begin(), found.end(), [&](const BrokenLimit& known) {
-            return known.text == one.text;
-          }))
-        continue;
-      const OfNights then = of_nights(before, one.text), now = of_nights(after, one.text);
-      if (then.held == 0 || then.held < then.known || now.broken == 0) continue;
-      found.push_back({one.text, estimate(then.held_at)->mean, estimate(now.broken_at)->mean, then.held,
-                       now.broken, now.known, chance_of({0, then.known, {}}, {now.broken, now.known, {}})});
-    }
-  }
+  each_held_before(before, after, [&](const std::string& text, const OfNights& then, const OfNights& now) {
+    if (now.broken == 0) return;
+    found.push_back({text, estimate(then.held_at)->mean, estimate(now.broken_at)->mean, then.held, now.broken,
+                     now.known, chance_of({0, then.known, {}}, {now.broken, now.known, {}})});
+  });
   return found;
+}
+
+std::vector<UnknownLimit> unknown_limits(const std::vector<const PointSummary*>& before,
+                                         const std::vector<const PointSummary*>& after) {
+  std::vector<UnknownLimit> found;
+  each_held_before(before, after, [&](const std::string& text, const OfNights& then, const OfNights& now) {
+    if (now.known == 0 && now.why_unknown)
+      found.push_back({text, estimate(then.held_at)->mean, *now.why_unknown});
+  });
+  return found;
+}
+
+std::string unknown_limit_text(const UnknownLimit& limit) {
+  return fmt::format("{} held before ({:.4g}), and whether it does after is not known: {}", limit.text,
+                     limit.before, limit.why);
 }
 
 std::string broken_limit_text(const BrokenLimit& limit, bool of_several_nights) {

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "results/compare/broken_limits.hpp"
+#include "results/compare/called_alike.hpp"
 #include "results/compare/failures.hpp"
 #include "results/compare/same_question.hpp"
 #include "results/report/units_told.hpp"
@@ -446,6 +447,7 @@ class ScenarioComparison {
     if (energies_compare_) one.energy_level = level(before.work_energy, after.work_energy);
     one.time_level = level(before.work_time, after.work_time);
     one.broken_limits = broken_limits(in_nights(ones_, before.point), in_nights(others_, before.point));
+    one.unknown_limits = unknown_limits(in_nights(ones_, before.point), in_nights(others_, before.point));
     if (before.saving) one.saving_before = before.saving->value;
     if (after.saving) one.saving_after = after.saving->value;
     result_.points.push_back(std::move(one));
@@ -658,6 +660,9 @@ std::optional<std::string> trial_in_both(const ComparedResult& one, const Compar
 
 namespace {
 
+Comparison compare_called_alike(const std::vector<ComparedResult>& ones,
+                                const std::vector<ComparedResult>& others);
+
 std::string in_both_text(const Comparison& comparison) {
   return fmt::format(
       "the two have trials in common (the first is {}): they are one night, or one grew out of a copy of the "
@@ -668,6 +673,14 @@ std::string in_both_text(const Comparison& comparison) {
 }  // namespace
 
 Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<ComparedResult>& others) {
+  const auto renamed = called_alike(ones, others);
+  return renamed ? compare_called_alike(renamed->first, renamed->second) : compare_called_alike(ones, others);
+}
+
+namespace {
+
+Comparison compare_called_alike(const std::vector<ComparedResult>& ones,
+                                const std::vector<ComparedResult>& others) {
   Comparison comparison;
   const ComparedResult &before = ones.front(), &after = others.front();
   const auto names = [](const std::vector<ComparedResult>& nights) {
@@ -741,6 +754,8 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
         "the two have no work in common: no workload and parameters of the one are in the other");
   return comparison;
 }
+
+}  // namespace
 
 std::optional<Change> change_against_reference(const std::vector<TrialRow>& before,
                                                const std::vector<TrialRow>& after,
@@ -838,7 +853,14 @@ std::vector<std::string> no_longer_counting(const Comparison& comparison) {
 }
 
 std::vector<std::string> not_known_after(const Comparison& comparison) {
-  return none_counts_after(comparison, false);
+  auto texts = none_counts_after(comparison, false);
+  for (const ComparedScenario& scenario : comparison.scenarios) {
+    for (const ComparedPoint& point : scenario.points) {
+      for (const UnknownLimit& one : point.unknown_limits)
+        texts.push_back(fmt::format("{}, {}: {}", scenario.scenario, point.called, unknown_limit_text(one)));
+    }
+  }
+  return texts;
 }
 
 std::vector<WorseAfter> limits_broken(const Comparison& comparison) {

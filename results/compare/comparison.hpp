@@ -36,6 +36,7 @@ struct ComparedPoint {
   std::optional<double> energy_level, time_level;  // change of the level, a share; nothing is claimed of it
   std::optional<double> saving_before, saving_after;
   std::vector<BrokenLimit> broken_limits = {};
+  std::vector<UnknownLimit> unknown_limits = {};
 };
 
 struct ComparedScenario {
@@ -110,7 +111,8 @@ bool worse_by_more_than(const Comparison& comparison, double limit);
 // Settings of which trials counted before, and of those that were run after none does, mostly by what they did themselves; a line each, with
 // what became of them.
 std::vector<std::string> no_longer_counting(const Comparison& comparison);
-// Likewise, but mostly by what others did, or a meter (foreign_load, sensor_gap, chosen_by_length): that says nothing of the setting.
+// Likewise, but mostly by what others did, or a meter (foreign_load, sensor_gap, chosen_by_length): that says nothing of the setting. And
+// limits that it held, of which nothing is known after.
 std::vector<std::string> not_known_after(const Comparison& comparison);
 // Settings of which a larger share of trials ran into their own end after, while others count; beyond_chance: at 5 % for all settings of a
 // scenario together.

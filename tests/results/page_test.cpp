@@ -556,6 +556,24 @@ TEST(Compare, ALimitOnAMetricThatBreaksIsTold) {
   EXPECT_THAT(limits_broken(compare(before, with("b.sqlite", 0.7))),
               testing::IsEmpty());  // by a hair: it may hold
   EXPECT_THAT(limits_broken(compare(before, before)), testing::IsEmpty());
+  EXPECT_THAT(not_known_after(compare(before, with("b.sqlite", 0.6))), testing::IsEmpty());
+  // Not told any more, or in another unit: it is not known, which is no "no".
+  for (const bool in_another_unit : {false, true}) {
+    ComparedResult silent = with("b.sqlite", 0.75);
+    for (TrialRow& t : silent.trials) {
+      if (t.point != "1 GHz") continue;
+      in_another_unit ? t.units_of_metrics["accuracy"] = "GB" : (t.metrics.erase("accuracy"), "");
+    }
+    silent.summary = summarise(silent.summary.experiment, silent.trials);
+    const Comparison unknown = compare(before, silent);
+    EXPECT_THAT(limits_broken(unknown), testing::IsEmpty());
+    ASSERT_EQ(not_known_after(unknown).size(), 1U) << in_another_unit;
+    EXPECT_THAT(not_known_after(unknown)[0],
+                testing::StartsWith("w, cpu.frequency = 1 GHz: accuracy >= 0.7 held before (0.75"));
+    EXPECT_THAT(unknown.warnings, testing::Contains(not_known_after(unknown)[0]));
+    EXPECT_EQ(not_known_after(compare(std::vector{before, before}, {silent, silent})).size(), 1U);
+    EXPECT_THAT(not_known_after(compare(std::vector{before, before}, {silent, before})), testing::IsEmpty());
+  }
   EXPECT_FALSE(limits_broken(broken)[0].beyond_chance);
   // Of several nights each says so, whatever the order in which they are named.
   const auto nights = [&](const std::vector<double>& accuracies) {
@@ -600,6 +618,34 @@ TEST(Compare, AnAxisThatOneSideAloneHasIsNoOtherSetting) {
   }
   // Another value on either side is another setting.
   EXPECT_FALSE(not_run_after(compare(with("a.sqlite", "2"), with("b.sqlite", "3"))).empty());
+}
+
+// Keys name the axes in the order of the file.
+TEST(Compare, AxesInAnotherOrderAreNoOtherSettings) {
+  const auto with = [](const char* file, unsigned seed, bool turned) {
+    ComparedResult one = night(file, 1, seed);
+    for (TrialRow& t : one.trials) {
+      const AxisSetting clock = t.settings.at(0), a{"a", "1", 1}, b{"b", "2", 2};
+      t.settings = turned ? std::vector{b, clock, a} : std::vector{clock, a, b};
+      t.point = turned ? fmt::format("w b=2 cpu.frequency={} a=1", clock.text)
+                       : fmt::format("w cpu.frequency={} a=1 b=2", clock.text);
+      t.scenario = turned ? "w b=2 a=1" : "w a=1 b=2";
+    }
+    one.summary = summarise(one.summary.experiment, one.trials);
+    return one;
+  };
+  const ComparedResult before = with("a.sqlite", 7, false);
+  const Comparison same = compare(before, with("b.sqlite", 8, false)),
+                   turned = compare(before, with("b.sqlite", 8, true));
+  ASSERT_EQ(turned.scenarios.size(), 1U);
+  EXPECT_EQ(turned.scenarios[0].points.size(), before.summary.scenarios[0].points.size());
+  EXPECT_THAT(not_run_after(turned), testing::IsEmpty());
+  EXPECT_EQ(turned.warnings, same.warnings);
+  EXPECT_EQ(comparison_sentences(turned), comparison_sentences(same));
+  const Comparison several =
+      compare({before, with("a2.sqlite", 9, true)}, {with("b.sqlite", 8, true), with("b2.sqlite", 6, false)});
+  EXPECT_EQ(several.scenarios.at(0).points.size(), before.summary.scenarios[0].points.size());
+  EXPECT_THAT(not_run_after(several), testing::IsEmpty());
 }
 
 TEST(Compare, AnAverageSaysOfHowManyPointsItIs) {
