@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -98,6 +99,11 @@ std::string name_of_task(const std::string& node, const std::string& task, std::
   std::string name = fmt::format("{}.{}{}", node, task, ending);
   std::replace(name.begin(), name.end(), ' ', '-');
   return name;
+}
+
+std::int64_t wall_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
 std::string host_name() {

@@ -7,6 +7,7 @@
 // file is written beside its name, flushed and renamed, and carries its checksum (results/store/parts.hpp).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,9 @@ class SharedFolder {
 
 // The name of what a task ("1234_3 start 1") on a node says by this ending.
 std::string name_of_task(const std::string& node, const std::string& task, std::string_view ending);
+
+// By which times are told there: this machine's clock, ns since 1970.
+std::int64_t wall_ns();
 
 // What this machine calls itself.
 std::string host_name();

@@ -17,6 +17,7 @@
 #include "base/invoking_user.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
+#include "orchestrator/cluster/cancelled_job.hpp"
 #include "orchestrator/cluster/collector.hpp"
 #include "orchestrator/cluster/look.hpp"
 #include "orchestrator/cluster/node_choice.hpp"
@@ -869,6 +870,7 @@ class ClusterNight {
     if (silent_)
       throw Error(ExitCode::machine_refuses, "Slurm does not say which jobs wait or run; none was cancelled",
                   "is the controller up? `scontrol ping` says");
+    for (const std::string& job : jobs) tell_cancelled(folder_, job, wall_ns());
     slurm_.cancel({jobs.begin(), jobs.end()});
     bool all_back = true;
     {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "base/output.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "orchestrator/cluster/cancelled_job.hpp"
 #include "orchestrator/cluster/look.hpp"
 #include "orchestrator/cluster/node_settings.hpp"
 #include "orchestrator/cluster/shared_folder.hpp"
@@ -145,6 +147,24 @@ class GivesUp : public Strategy {
   std::string& why_;
 };
 
+// Ends a block whose job was cancelled: a task that Slurm begins in that moment is told so by nobody else.
+class EndsWithItsJob : public Strategy {
+ public:
+  EndsWithItsJob(std::unique_ptr<Strategy> inner, std::function<bool()> cancelled)
+      : inner_(std::move(inner)), cancelled_(std::move(cancelled)) {}
+  const PlannedTrial* next(const History& history) override {
+    return cancelled_() ? nullptr : inner_->next(history);
+  }
+  int remaining(const History& history) override { return inner_->remaining(history); }
+  bool is_over(const History& history) override { return inner_->is_over(history); }
+  std::string announcement(const History& history) override { return inner_->announcement(history); }
+  bool announces_all(const History& history) const override { return inner_->announces_all(history); }
+
+ private:
+  std::unique_ptr<Strategy> inner_;
+  std::function<bool()> cancelled_;
+};
+
 class Block : public RunPart {
  public:
   Block(const TaskOptions& options, int block) : folder_(options.folder), block_(block) {
@@ -198,7 +218,11 @@ class Block : public RunPart {
     const Plan& plan = request.plan;
     auto strategy = make_strategy(std::move(request));
     if (plan.experiment.search.one_by_one()) strategy = shared(plan, std::move(strategy), interruption);
-    return std::make_unique<GivesUp>(std::move(strategy), give_up_after_, gave_up_);
+    strategy = std::make_unique<GivesUp>(std::move(strategy), give_up_after_, gave_up_);
+    return std::make_unique<EndsWithItsJob>(std::move(strategy), [this] {
+      cancelled_ = cancelled_ || is_cancelled(folder_, task_name(), began_at_);
+      return cancelled_;
+    });
   }
 
   void begun(Store& store, const std::map<std::string, std::string>& facts) override {
@@ -231,7 +255,7 @@ class Block : public RunPart {
       if (!known) throw Error(ExitCode::machine_refuses, store.path() + " is not of a cluster's block");
       origin_ = known->origin;
     }
-    if (search_.stopped) how = RunEnd::interrupted;
+    if (search_.stopped || cancelled_) how = RunEnd::interrupted;
     if (how == RunEnd::interrupted) tell_that_it_was_ended(store);
     if (how == RunEnd::done && search_.barren && gave_up_.empty()) gave_up_ = "none of its trials counts";
     if (how == RunEnd::gave_up && gave_up_.empty()) gave_up_ = "a process there does not end";
@@ -270,10 +294,7 @@ class Block : public RunPart {
   // Tried again with each trial: the folder may be full, or gone for a while.
   void tell_that_it_sets_anything() {
     if (!sets_ || told_that_it_sets_) return;
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    told_that_it_sets_ = tell_that_it_sets(folder_, node_name(), task_name(),
-                                           std::chrono::duration_cast<std::chrono::nanoseconds>(now).count())
-                             .empty();
+    told_that_it_sets_ = tell_that_it_sets(folder_, node_name(), task_name(), wall_ns()).empty();
   }
 
   // What other machines finish and are at decides what this one runs.
@@ -379,6 +400,8 @@ class Block : public RunPart {
   SharedFolder folder_;
   int block_;
   std::string look_, hash_, canonical_, energy_, origin_, problem_, gave_up_;
+  const std::int64_t began_at_ = wall_ns();
+  bool cancelled_ = false;
   bool sets_ = false, told_that_it_sets_ = false, told_whether_back_ = false;
   bool grown_ = false;   // the plan is of a result that has grown
   std::string of_look_;  // which look the block is of

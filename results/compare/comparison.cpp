@@ -804,10 +804,10 @@ std::vector<std::string> not_judged(const Comparison& comparison) {
       return std::any_of(scenario.points.begin(), scenario.points.end(), what);
     };
     const auto is_judged = [](const ChangeOfPoint& one) { return one.change && one.change->low; };
-    const std::string why = scenario.base.empty() && !comparison.of_levels
-                                ? "no reference counts on both sides"
-                            : comparison.of_levels ? "no setting counts in two nights of each side"
-                                                   : "no setting has trials enough on both sides";
+    const std::string why =
+        scenario.base.empty() && !comparison.of_levels ? "no reference counts on both sides"
+        : comparison.of_levels                         ? "no setting counts in two nights of each side"
+                               : "no setting counts beside the reference in blocks enough of both sides";
     if (any([](const ComparedPoint& p) { return p.before.work_energy.has_value(); }) &&
         !any([&](const ComparedPoint& p) { return is_judged(p.energy); }))
       texts.push_back(fmt::format("{}: of its energy nothing can be said: {}", scenario.scenario,

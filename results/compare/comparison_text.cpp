@@ -53,9 +53,9 @@ std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoin
   }
   if (!known) return fmt::format("how {} changed is known of no setting", name);
   if (judged == 0)
-    return fmt::format(
-        "of {} nothing can be said: {}", name,
-        of_levels ? "no setting counts in two nights of each side" : "single trials have no spread");
+    return fmt::format("of {} nothing can be said: {}", name,
+                       of_levels ? "no setting counts in two nights of each side"
+                                 : "no setting counts beside the reference in blocks enough of both sides");
   if (more.empty() && less.empty())
     return fmt::format("{} changed at none of the {} that could be judged", name, judged);
   const auto extreme = [&](const std::vector<const ComparedPoint*>& points) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "results/report/question_text.hpp"
 #include "results/report/units_told.hpp"
 
@@ -79,6 +80,19 @@ bool told_alike(const ScenarioSummary& before, const ScenarioSummary& after, con
   return !a || !b || *a == *b;
 }
 
+// What a limit is about is converted, and a count is its share in %.
+bool bounded_alike(const ScenarioSummary& before, const ScenarioSummary& after, const std::string& name) {
+  const auto unit_in = [&](const ScenarioSummary& scenario) -> std::optional<std::string> {
+    for (const PointSummary& point : scenario.points) {
+      const auto metric = point.metrics.find(name);
+      if (metric != point.metrics.end() && metric->second.count_of > 0) return "%";
+    }
+    return unit_of_metric(scenario, name);
+  };
+  const auto a = unit_in(before), b = unit_in(after);
+  return !a || !b || *a == *b || unit_factor(*a, *b);
+}
+
 // One scenario in two nights, and what each is called.
 struct TwoScenarios {
   const ScenarioSummary &one, &other;
@@ -95,7 +109,8 @@ std::vector<std::string> other_units(const TwoScenarios& two) {
     for (const ConstraintSpec& constraint : scenario->objective.constraints) names.insert(constraint.name);
   }
   for (const std::string& name : names) {
-    if (told_alike(before, after, name)) continue;
+    const bool is_work = name == before.objective.per || name == after.objective.per;
+    if (is_work ? told_alike(before, after, name) : bounded_alike(before, after, name)) continue;
     warnings.push_back(fmt::format("{}: '{}' is told in {} {}, in {} {}; what is made of it does not compare",
                                    before.scenario, name, unit_in_words(*unit_of_metric(before, name)),
                                    of_before, unit_in_words(*unit_of_metric(after, name)), of_after));

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "orchestrator/cluster/cancelled_job.hpp"
 #include "orchestrator/cluster/shared_folder.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -41,6 +42,21 @@ TEST(ArrayIndices, AreAllOfThoseThatWait) {
   EXPECT_THAT(*array_indices("2%4"), ElementsAre(2));
   for (const char* text : {"1,3-4,8,10-11,5...%2", "1-", "-3", "1-5:0", "a", "1,,2", "1,", "3-9999999999"})
     EXPECT_FALSE(array_indices(text)) << text;
+}
+
+// A number that a controller gave again is another job's.
+TEST(CancelledJob, IsThatOfTasksThatBeganBeforeOrWithIt) {
+  TemporaryFolder root;
+  const SharedFolder folder(root.path());
+  folder.make();
+  constexpr std::int64_t second = 1'000'000'000, at = 1'800'000'000 * second;
+  EXPECT_FALSE(is_cancelled(folder, "12_3 start 1", at));
+  EXPECT_EQ(tell_cancelled(folder, "12", at), "");
+  for (const std::int64_t began : {at - 3600 * second, at, at + 5 * second})
+    EXPECT_TRUE(is_cancelled(folder, "12_3 start 1", began)) << began;
+  EXPECT_FALSE(is_cancelled(folder, "12_3 start 1", at + 3600 * second));
+  EXPECT_FALSE(is_cancelled(folder, "1_3 start 1", at));
+  EXPECT_FALSE(is_cancelled(folder, "123_3 start 1", at));
 }
 
 TEST(JobNames, AreThoseThatTheSubmittedTextsGive) {

@@ -317,8 +317,10 @@ TEST(Compare, WhatCannotBeJudgedIsNamed) {
   std::erase_if(only_one.trials, [](const TrialRow& trial) { return trial.block > 1; });
   only_one.summary = summarise(only_one.summary.experiment, only_one.trials);
   EXPECT_THAT(not_judged(compare(only_one, one_block)),
-              ElementsAre("w: of its energy nothing can be said: no setting has trials enough on both sides",
-                          "w: of its time nothing can be said: no setting has trials enough on both sides"));
+              ElementsAre("w: of its energy nothing can be said: no setting counts beside the reference in "
+                          "blocks enough of both sides",
+                          "w: of its time nothing can be said: no setting counts beside the reference in "
+                          "blocks enough of both sides"));
   ComparedResult fewer = night("b.sqlite", 1, 8);
   const std::string left_out = before.summary.scenarios[0].points[0].point;
   std::erase_if(fewer.trials, [&](const TrialRow& trial) { return trial.point == left_out; });
@@ -892,6 +894,29 @@ TEST(Compare, AnotherUnitOfWorkIsSaidAndNotCompared) {
               testing::Contains(
                   "w: 'work' is told in no unit before, in 'k' after; what is made of it does not compare"));
   EXPECT_TRUE(c.scenarios.empty());
+  // What a limit is about is converted.
+  for (const auto& [unit, says] : {std::pair{"s", false}, {"ms", false}, {"GB", true}}) {
+    auto x = night("a", 1, 7), y = night("b", 1, 8);
+    for (ComparedResult* one : {&x, &y}) {
+      for (TrialRow& trial : one->trials) {
+        trial.metrics["lat"] = 5;
+        trial.units_of_metrics["lat"] = one == &x ? "ms" : unit;
+      }
+      ConstraintSpec limit;
+      limit.name = "lat";
+      limit.relation = ConstraintSpec::Relation::at_most;
+      limit.limit = 10;
+      limit.unit = "s";
+      one->summary.experiment.objective.constraints = {limit};
+      one->summary = summarise(one->summary.experiment, one->trials);
+    }
+    const Comparison bounded = compare(x, y);
+    EXPECT_EQ(
+        std::any_of(bounded.warnings.begin(), bounded.warnings.end(),
+                    [](const auto& text) { return text.find("'lat' is told in") != std::string::npos; }),
+        says)
+        << unit;
+  }
 }
 
 // Which of two meters of one thing counts hangs on which of them works.

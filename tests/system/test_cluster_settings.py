@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import tempfile
+import time
 import unittest
 
 import slurm_cluster
@@ -94,6 +95,22 @@ class Settings(OnACluster):
             self.assertEqual(status, 4, out + err)
             self.assertIn("warning: n2: whether what task ", err)
         self.assertEqual([self.knob(node) for node in ("n1", "n3")], ["3", "3"])
+
+    def test_a_task_that_slurm_did_not_tell_ends_with_its_job(self):
+        """Slurm may begin a task in the moment in which it is told to cancel it, and know nothing of it then."""
+        self.set_up_knobs(blocks=6, nodes=3)
+        status, _, err = self.run_all("submit", "sweep.yaml")
+        self.assertEqual(status, 0, err)
+        self.wait_for(lambda: "3" not in {self.knob(node) for node in slurm_cluster.NODES}, "all nodes at work")
+        jobs = {line.split("_")[0].strip() for line in self.cluster.call("squeue", "-h", "-o", "%i").stdout.split()}
+        for job in jobs:
+            (self.folder / f"sweep.nodes/in/{job}.cancelled").write_text(f"{time.time_ns()}\n")
+        self.wait_for(lambda: not self.cluster.call("squeue", "-h").stdout.strip(), "no task is left")
+        self.assertEqual([self.knob(node) for node in slurm_cluster.NODES], ["3", "3", "3"])
+        self.assertLess(self.handed_in("z"), 6, "not all blocks were run")
+        self.assertTrue(list((self.folder / "sweep.nodes/in").glob("*.end.fault")))
+        status, out, err = self.run_all("sweep.yaml", seconds=400)
+        self.assertEqual(status, 0, out + err)
 
     def kill_all_of_ours_on(self, node):
         """Task and guardian at once, in the node's own processes."""
