@@ -209,7 +209,7 @@ TEST(Recheck, WhatNeverRanHasNotChanged) {
 }
 
 // A best of which half the trials crash saves nothing for who runs it.
-TEST(Recheck, WhatWorseAfterThanInTheNightDoesNotStand) {
+TEST(Recheck, WhatFailsMoreOftenThanInTheNightDoesNotStand) {
   std::mt19937_64 random(5);
   const Machine machine{{80, 90, 100}};
   const auto trials = blocks_of(machine, all_of(machine), 6, 1, random);
