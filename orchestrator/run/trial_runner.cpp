@@ -182,7 +182,7 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
         return false;
     }
     for (const AppliedSetting& setting : applied) {
-      stands_.insert(stands_.end(), setting.stands.begin(), setting.stands.end());
+      for (const SavedSetting& one : setting.stands) stands_.push_back({one, trial.settings.size()});
       trial.settings.push_back({static_cast<int>(axis),
                                 setting.target,
                                 setting.requested,
@@ -283,24 +283,35 @@ bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
     const std::string problem = undone();
     if (problem.empty()) return true;
     if (attempt == tries) {
+      // As read back when it was set does not stand; of a file, what its text means is not known here.
+      for (const Stands& one : stands_) {
+        if (const auto now = undone(one.setting))
+          trial.settings[one.of].applied = is_command_setting(one.setting.path) ? now : std::nullopt;
+      }
       refuse(trial, problem);
       return false;
     }
   }
 }
 
-// The first value that does not stand any more; empty: all do. What cannot be read (a clock lock) its
-// delivered clock tells.
+// What stands instead of what was read back; nullopt: it does, or it cannot be read (a clock lock): its delivered clock tells.
+std::optional<std::string> TrialRunner::undone(const SavedSetting& setting) const {
+  if (machine_.settings == nullptr) return std::nullopt;
+  const auto now = machine_.settings->stood_at(setting.path);
+  // A choice among words is read with its own in brackets.
+  const bool stands =
+      !now || *now == setting.value || now->find("[" + setting.value + "]") != std::string::npos;
+  return stands ? std::nullopt : now;
+}
+
+// The first value that does not stand any more; empty: all do.
 std::string TrialRunner::undone() const {
-  if (machine_.settings == nullptr) return {};
-  for (const SavedSetting& one : stands_) {
-    const auto now = machine_.settings->stood_at(one.path);
-    // A choice among words is read with its own in brackets.
-    if (!now || *now == one.value || now->find("[" + one.value + "]") != std::string::npos) continue;
-    return fmt::format(
-        "{}: {} read '{}' when it was set, and '{}' once all knobs were: another one undoes it, or "
-        "somebody else",
-        one.knob, shown_setting(one.path), printable(one.value), printable(*now));
+  for (const auto& [one, of] : stands_) {
+    if (const auto now = undone(one))
+      return fmt::format(
+          "{}: {} read '{}' when it was set, and '{}' once all knobs were: another one undoes it, or "
+          "somebody else",
+          one.knob, shown_setting(one.path), printable(one.value), printable(*now));
   }
   return {};
 }

@@ -29,6 +29,7 @@ class TrialRunner {
   const PlanPoint& point_of(const PlannedTrial& trial) const;
   bool apply_knobs(const PlanPoint& point, TrialRecord& trial);
   bool set_all(const PlanPoint& point, TrialRecord& trial);
+  std::optional<std::string> undone(const SavedSetting& setting) const;
   std::string undone() const;
   static void refuse(TrialRecord& trial, const std::string& problem);
   static void forget_refusal(TrialRecord& trial);
@@ -77,11 +78,15 @@ class TrialRunner {
   bool sets_clocks_ = false;    // of CPUs
   bool rests_unevenly_ =
       false;  // an idle window of this session did not hold: the machine still cooled down, or draws more now and then
-  ClockResidency residency_;                  // of the trial at hand
-  int lost_when_set_ = 0;                     // sessions of the guardian's, when the trial at hand was set
-  std::string others_on_boards_;              // just before or after the trial at hand
-  std::vector<SavedSetting> stands_;          // what each knob read back, of the trial at hand
-  std::vector<std::vector<WorkFile>> files_;  // by workload
+  ClockResidency residency_;      // of the trial at hand
+  int lost_when_set_ = 0;         // sessions of the guardian's, when the trial at hand was set
+  std::string others_on_boards_;  // just before or after the trial at hand
+  struct Stands {
+    SavedSetting setting;
+    std::size_t of;  // index into the trial's settings
+  };
+  std::vector<Stands> stands_;                        // what each knob read back, of the trial at hand
+  std::vector<std::vector<WorkFile>> files_;          // by workload
   std::vector<std::vector<WorkFile>> service_files_;  // by service
   std::set<std::string> ran_;                         // workloads and services that ran in this session
   std::map<std::uint32_t, std::string> impossible_;   // of the trial at hand

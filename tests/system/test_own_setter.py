@@ -405,6 +405,7 @@ class OwnSetter(Whole):
                 # Of what stood beside the mode that moves it nothing counts as asked for.
                 rows = self.rows("own.sqlite", "SELECT t.counts, t.verdict_text, s.requested, s.applied FROM trials t JOIN settings s USING (trial) WHERE s.axis = 'set.cap'")
                 self.assertTrue(all(row["requested"] == row["applied"] for row in rows if row["counts"]), rows)
+                self.assertTrue(all(row["applied"] == "55" for row in rows if "another one undoes it" in row["verdict_text"]), rows)
                 self.assertNotIn("command:", "".join(row["verdict_text"] for row in rows))
 
     def test_what_one_takes_along_as_it_is_tried_is_put_back(self):
