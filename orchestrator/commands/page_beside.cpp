@@ -37,6 +37,15 @@ void write_page_beside(Store& store, const Summary& summary, const std::vector<T
                       page, shell_quote(path)));
       return;
     }
+    // By itself nothing is written over the page of another experiment that a link leads to.
+    if (std::filesystem::is_symlink(page, none) && std::filesystem::exists(page, none) &&
+        !is_page_called(page, summary.experiment.name)) {
+      say(fmt::format(
+          "warning: {} is a link to the page of another experiment, which stays; make one with: dvfs-plan "
+          "report {} --html FILE",
+          page, shell_quote(path)));
+      return;
+    }
     // Root's page beside a user's result is that user's, who writes the next one.
     for (const std::string& why : write_html_report(store, summary, trials, page, path))
       say("warning: " + why);

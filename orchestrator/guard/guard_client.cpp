@@ -713,7 +713,7 @@ RestoreOutcome GuardClient::restored_by_another(const std::vector<SavedSetting>&
     if (holder->pid == ::getpid())
       tell_what_stays(by_programs
                           ? "the guardian has not answered yet: it may be waiting for a program of a `set` "
-                            "key, which has a minute"
+                            "key, which has a minute and is tried again for about ten"
                           : "the guardian does not answer",
                       look);
     return {};

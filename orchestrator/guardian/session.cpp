@@ -298,11 +298,11 @@ class Session {
                           "program of "
                           "a `set` key, was stopped, or hangs ({})",
                           holder->text()),
-              fmt::format(
-                  "such a program has a minute: try again then; `fuser {}/lock` names the guardian: kill "
-                  "-CONT it, and it puts back what was set; if that does not "
-                  "help, kill -9 it, and `dvfs-plan restore` does",
-                  options_.state_folder));
+              fmt::format("such a program has a minute, and is tried again for about ten: wait for that; "
+                          "`fuser {}/lock` names the guardian: kill "
+                          "-CONT it, and it puts back what was set; if that does not "
+                          "help, kill -9 it, and `dvfs-plan restore` does",
+                          options_.state_folder));
         if (!waits)
           throw Error(
               ExitCode::machine_refuses,
@@ -318,7 +318,8 @@ class Session {
         if (is_ending)
           whose += fmt::format(
               "; that run has ended, and its guardian has not: a program of a `set` key has a minute to put "
-              "back; after that, `fuser {}/lock` names it: kill -CONT it, and if that does not help, kill -9 "
+              "back, and is tried again for about ten; after that, `fuser {}/lock` names it: kill -CONT it, "
+              "and if that does not help, kill -9 "
               "it",
               options_.state_folder);
         if (now != told && !say({"queued", {place, whose}})) return false;

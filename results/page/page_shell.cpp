@@ -102,14 +102,27 @@ void write_page(const PageContent& content, const std::string& path, const std::
   file.commit();
 }
 
-bool is_page(const std::string& path) {
+namespace {
+
+// Empty where there is none.
+std::string head_of(const std::string& path) {
   // A FIFO would be waited for.
   std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none)) return false;
+  if (!std::filesystem::is_regular_file(path, none)) return {};
   std::ifstream file(path, std::ios::binary);
-  std::string head(2000, '\0');
+  std::string head(4000, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return head.find(generator) != std::string::npos;
+  return head;
+}
+
+}  // namespace
+
+bool is_page(const std::string& path) {
+  return head_of(path).find(generator) != std::string::npos;
+}
+
+bool is_page_called(const std::string& path, const std::string& title) {
+  return is_page(path) && head_of(path).find("<title>" + escaped(title) + "</title>") != std::string::npos;
 }
 
 }  // namespace dvfs_plan

@@ -27,5 +27,7 @@ void write_page(const PageContent& content, const std::string& path, const std::
 
 // Whether a file is a page of ours.
 bool is_page(const std::string& path);
+// Of an experiment of this name.
+bool is_page_called(const std::string& path, const std::string& title);
 
 }  // namespace dvfs_plan

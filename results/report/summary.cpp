@@ -263,21 +263,52 @@ class Scenario {
                                    added(point, other, &PointSummary::work_time));
     point.gain =
         paired_change(objective_, mine, reference, ChangeOf::saving, added_to_objective(point, other));
-    compare_means(point, result_.points[*result_.reference]);
+    compare_means(point, *result_.reference);
   }
 
-  void compare_means(PointSummary& point, const PointSummary& reference) const {
+  bool means_told_apart(const PointSummary& a, const PointSummary& b) const {
+    return std::abs(a.objective->mean - b.objective->mean) >
+           std::hypot(*a.objective->half_width, *b.objective->half_width);
+  }
+
+  // What the blocks' ratios tell apart is what trials mostly take. Where one of the two is seldom very high, their means, of which nothing is
+  // told apart then, may lie less far apart, or the other way round: here by a quarter and more.
+  bool differs_mostly_but_not_by_means(std::size_t a, std::size_t b) const {
+    const auto &one = result_.points[a].objective, &other = result_.points[b].objective;
+    if (!result_.balanced || several_nodes() || !one || !other || !(one->mean > 0) || !(other->mean > 0) ||
+        !one->half_width || !other->half_width)
+      return false;
+    const auto mostly = [&](std::size_t point) {
+      double sum = 0;
+      int count = 0;
+      for (const BlockedValue& value : objective_) {
+        if (value.point != static_cast<int>(point)) continue;
+        sum += std::log(value.value);
+        ++count;
+      }
+      return count > 0 ? sum / count : 0.0;
+    };
+    const double by_most = mostly(a) - mostly(b), by_means = std::log(one->mean / other->mean);
+    constexpr double least = 0.75;
+    return by_most != 0 && by_means / by_most < least &&
+           !means_told_apart(result_.points[a], result_.points[b]);
+  }
+
+  void compare_means(PointSummary& point, std::size_t reference_at) const {
+    const PointSummary& reference = result_.points[reference_at];
     const auto &mine = point.objective, &theirs = reference.objective;
     if (!result_.balanced || several_nodes() || !point.gain || !point.gain->low || !mine || !theirs ||
         !(theirs->mean > 0) || !mine->half_width || !theirs->half_width)
       return;
     const double gain = 1 - mine->mean / theirs->mean;
     // Trials that are alike to the last place have an interval of no width, of which rounding is outside.
-    if (gain >= *point.gain->low - rounding_of_shares && gain <= *point.gain->high + rounding_of_shares)
-      return;
+    const bool inside =
+        gain >= *point.gain->low - rounding_of_shares && gain <= *point.gain->high + rounding_of_shares;
+    const bool beyond_zero = *point.gain->low > 0 || *point.gain->high < 0;
+    const auto at = static_cast<std::size_t>(&point - result_.points.data());
+    if (inside && !(beyond_zero && differs_mostly_but_not_by_means(at, reference_at))) return;
     point.gain_of_means = gain;
-    point.means_told_apart =
-        std::abs(mine->mean - theirs->mean) > std::hypot(*mine->half_width, *theirs->half_width);
+    point.means_told_apart = means_told_apart(point, reference);
   }
 
   // Most points of a search are run in one block only; what the whole surface says stands for the pairs.
@@ -382,6 +413,11 @@ class Scenario {
       if (result_.points[static_cast<std::size_t>(i)].counted < 2 ||
           result_.points[*result_.best].counted < 2)
         result_.points[static_cast<std::size_t>(i)].not_told_apart = true;
+    }
+    for (const int i : feasible) {
+      const auto at = static_cast<std::size_t>(i);
+      if (at != *result_.best && differs_mostly_but_not_by_means(at, *result_.best))
+        result_.points[at].not_told_apart = true;
     }
     // The pooled error may tell the reference apart where its own pairs do not: then it is not told apart.
     if (result_.reference && *result_.reference != *result_.best) {

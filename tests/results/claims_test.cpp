@@ -182,6 +182,32 @@ TEST(Reference, OfNodesItsIntervalIsOfBlocksOfOneOrOfSeveral) {
   EXPECT_NEAR(*summary.scenarios[0].points[1].energy->half_width, 12.706 * (110.5 - 102.5) / 2, 0.01);
 }
 
+// The reference is seldom very high: mostly it takes less than the other, on the average more. Where its means do not tell the two apart
+// nobody is "worse".
+TEST(HowSure, WhoIsSeldomVeryHighIsNotBetterByWhatItMostlyTakes) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> chance;
+  const int nights = nights_of(60, 400);
+  int wrong = 0, told = 0;
+  for (int i = 0; i < nights; ++i) {
+    Night night;
+    for (int block = 1; block <= 30; ++block) {
+      night.trials.push_back(trial_at(1, 2, block, 2.3 + 0.05 * normal(random)));
+      for (int k = 0; k < 2; ++k)
+        night.trials.push_back(
+            trial_at(2, 2, block, (chance(random) < 0.1 ? 6.9 : 1.9) + 0.05 * normal(random)));
+    }
+    const Summary summary = night.summary();
+    const ScenarioSummary& scenario = summary.scenarios[0];
+    const bool other_is_worse = scenario.best == scenario.reference && !scenario.points[0].not_told_apart;
+    wrong += other_is_worse ? 1 : 0;
+    if (scenario.points[0].gain_of_means) ++told;
+  }
+  EXPECT_LE(wrong, nights / 20) << "2.3 J are less than 2.4 J";
+  EXPECT_GT(told, nights / 3);
+}
+
 // No trial of the best counts on n2: whether it is the best there is not known, which is no "no".
 TEST(Nodes, WhereTheBestDoesNotCountNothingIsSaidOfIt) {
   Night night;

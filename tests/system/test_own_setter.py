@@ -637,7 +637,7 @@ time.sleep(1000)
         for line in waiter.stderr:
             if "has ended" in line:
                 break
-        self.assertRegex(line, r"waiting for the machine, 1 in the queue; now: pid \d+, own.yaml, .*; that run has ended, and its guardian has not: a program of a `set` key has a minute to put back; after that, `fuser \S+/lock` names it: kill -CONT it, and if that does not help, kill -9 it\n$")
+        self.assertRegex(line, r"waiting for the machine, 1 in the queue; now: pid \d+, own.yaml, .*; that run has ended, and its guardian has not: a program of a `set` key has a minute to put back, and is tried again for about ten; after that, `fuser \S+/lock` names it: kill -CONT it, and if that does not help, kill -9 it\n$")
         os.kill(guardian, signal.SIGCONT)
         rest = waiter.communicate(timeout=60)[1]
         self.assertEqual(waiter.returncode, 0, rest)
