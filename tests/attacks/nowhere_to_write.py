@@ -2,6 +2,7 @@
 """A full disk, a result that is no file, limits on files: a signal is obeyed at once, what is finished is in a file that the last lines name."""
 import os
 import pathlib
+import re
 import resource
 import signal
 import socket
@@ -84,6 +85,21 @@ class NowhereToWrite(attack.AttackCase):
                 self.assertFalse(self.is_set())
                 (self.folder / name).unlink()
                 self.account.survived += 1
+
+    def test_a_link_to_the_page_of_another_experiment(self):
+        (self.folder / "night.yaml").write_text(attack.night("sleep 0.05", repeat=1))
+        subprocess.run([attack.PROGRAM, "night.yaml"], cwd=self.folder, capture_output=True, timeout=60, check=True)
+        page, theirs = self.folder / "night.html", self.folder / "theirs.html"
+        text = re.sub("<title>[^<]*</title>", "<title>theirs</title>", page.read_text())
+        theirs.write_text(text)
+        page.unlink()
+        page.symlink_to(theirs.name)
+        self.account.tried += 1
+        said = subprocess.run([attack.PROGRAM, "recheck", "night.sqlite"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        again = subprocess.run([attack.PROGRAM, "night.yaml"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertIn("night.html is a link to the page of another experiment, which stays", said.stderr + again.stderr)
+        self.assertEqual(theirs.read_text(), text)
+        self.account.survived += 1
 
     def test_a_fifo_beside_a_result_that_is_set_aside(self):
         (self.folder / "night.yaml").write_text(attack.night("sleep 0.05", repeat=1))
