@@ -117,12 +117,31 @@ class Look : public RunPart {
   std::string file_;
 };
 
+// Another strategy, which may be ended before it is over.
+class MayEndBefore : public Strategy {
+ public:
+  explicit MayEndBefore(std::unique_ptr<Strategy> inner) : inner_(std::move(inner)) {}
+  const PlannedTrial* next(const History& history) override {
+    return ends(history) ? nullptr : inner_->next(history);
+  }
+  int remaining(const History& history) override { return inner_->remaining(history); }
+  bool is_over(const History& history) override { return inner_->is_over(history); }
+  std::string announcement(const History& history) override { return inner_->announcement(history); }
+  bool announces_all(const History& history) const override { return inner_->announces_all(history); }
+
+ private:
+  virtual bool ends(const History& history) = 0;
+  std::unique_ptr<Strategy> inner_;
+};
+
 // Ends a block in which one trial after another fails: another node may do better, and the night is not spent on it.
-class GivesUp : public Strategy {
+class GivesUp : public MayEndBefore {
  public:
   GivesUp(std::unique_ptr<Strategy> inner, int after, std::string& why)
-      : inner_(std::move(inner)), after_(after), why_(why) {}
-  const PlannedTrial* next(const History& history) override {
+      : MayEndBefore(std::move(inner)), after_(after), why_(why) {}
+
+ private:
+  bool ends(const History& history) override {
     int failed = 0;
     for (auto trial = history.trials().rbegin(); trial != history.trials().rend() && failed < after_;
          ++trial) {
@@ -130,38 +149,23 @@ class GivesUp : public Strategy {
       if (trial->counts || trial->may_pass) break;
       ++failed;
     }
-    if (failed >= after_) {
-      why_ = fmt::format("{} trials in a row failed", failed);
-      return nullptr;
-    }
-    return inner_->next(history);
+    if (failed < after_) return false;
+    why_ = fmt::format("{} trials in a row failed", failed);
+    return true;
   }
-  int remaining(const History& history) override { return inner_->remaining(history); }
-  bool is_over(const History& history) override { return inner_->is_over(history); }
-  std::string announcement(const History& history) override { return inner_->announcement(history); }
-  bool announces_all(const History& history) const override { return inner_->announces_all(history); }
 
- private:
-  std::unique_ptr<Strategy> inner_;
   int after_;
   std::string& why_;
 };
 
 // Ends a block whose job was cancelled: a task that Slurm begins in that moment is told so by nobody else.
-class EndsWithItsJob : public Strategy {
+class EndsWithItsJob : public MayEndBefore {
  public:
   EndsWithItsJob(std::unique_ptr<Strategy> inner, std::function<bool()> cancelled)
-      : inner_(std::move(inner)), cancelled_(std::move(cancelled)) {}
-  const PlannedTrial* next(const History& history) override {
-    return cancelled_() ? nullptr : inner_->next(history);
-  }
-  int remaining(const History& history) override { return inner_->remaining(history); }
-  bool is_over(const History& history) override { return inner_->is_over(history); }
-  std::string announcement(const History& history) override { return inner_->announcement(history); }
-  bool announces_all(const History& history) const override { return inner_->announces_all(history); }
+      : MayEndBefore(std::move(inner)), cancelled_(std::move(cancelled)) {}
 
  private:
-  std::unique_ptr<Strategy> inner_;
+  bool ends(const History&) override { return cancelled_(); }
   std::function<bool()> cancelled_;
 };
 

@@ -122,7 +122,9 @@ bool is_page(const std::string& path) {
 }
 
 bool is_page_called(const std::string& path, const std::string& title) {
-  return is_page(path) && head_of(path).find("<title>" + escaped(title) + "</title>") != std::string::npos;
+  const std::string head = head_of(path);
+  return head.find(generator) != std::string::npos &&
+         head.find("<title>" + escaped(title) + "</title>") != std::string::npos;
 }
 
 }  // namespace dvfs_plan
