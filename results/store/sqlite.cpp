@@ -65,6 +65,12 @@ bool is_for_want_of_room(sqlite3* database) {
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
     throw StoreDamaged(ExitCode::machine_refuses, fmt::format("result file: it is damaged ({})", sqlite),
                        restore);
+  // An older state of it that was put back through SQLite lacks what this session has written since.
+  if (sqlite3_extended_errcode(database) == SQLITE_CONSTRAINT_FOREIGNKEY)
+    throw StoreDamaged(
+        ExitCode::machine_refuses,
+        fmt::format("result file: what is to be written belongs to something that is not in it ({})", sqlite),
+        restore);
   if (sqlite3_extended_errcode(database) == SQLITE_READONLY_DBMOVED)
     throw StoreDamaged(ExitCode::machine_refuses, "result file: it was moved or deleted while it was open",
                        restore);

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 import unittest
@@ -16,8 +17,8 @@ from whole import METER, QUIET, Whole
 class Files(Whole):
     NIGHT = "name: night\nrepeat: 8\nobjective: time\nconditions: " + QUIET + "\nworkloads: [{name: w, command: [sleep, '0.3']}]\n"
 
-    def night(self, after_two):
-        """Runs 8 trials; calls `after_two` when two are finished. Returns (exit code, what it said on stderr)."""
+    def night(self, after_two, trial=2):
+        """Runs 8 trials; calls `after_two` when two (or that trial) are finished. Returns (exit code, what it said on stderr)."""
         self.write("night.yaml", self.NIGHT)
         running = subprocess.Popen(self.arguments("night.yaml", "--no-html"), cwd=self.folder, env=self.environment(),
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -27,7 +28,7 @@ class Files(Whole):
         said = ""
         for line in running.stderr:
             said += line
-            if " #2: " in line:
+            if f" #{trial}: " in line:
                 after_two()
             if "the night goes on there" in line:
                 # At once: trials are still to come.
@@ -35,8 +36,8 @@ class Files(Whole):
         running.wait(timeout=60)
         return running.returncode, said
 
-    def rescued(self, after_two, what):
-        code, said = self.night(after_two)
+    def rescued(self, after_two, what, trial=2):
+        code, said = self.night(after_two, trial)
         rescue = self.folder / "night.rescued.sqlite"
         self.assertEqual(code, 5, said)
         self.assertRegex(said, rf"warning: the result file cannot be used any more \({what}\); all finished trials are in {rescue}, and the night goes on there\n")
@@ -169,6 +170,19 @@ class Files(Whole):
                 file.write(b"this is something else now" * 10)
         self.rescued(overwrite, "it was overwritten")
         self.assertTrue(result.read_bytes().startswith(b"this is something else now"))
+
+    def test_a_result_whose_older_state_is_put_back_through_sqlite(self):
+        """Of the session that runs it knows nothing: the night ended with SQLite's own "FOREIGN KEY constraint failed"."""
+        result, older = self.folder / "night.sqlite", self.folder / "older"
+        self.write("night.yaml", self.NIGHT.replace("repeat: 8", "repeat: 2"))
+        self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
+        shutil.copy(result, older)
+
+        def put_back():
+            with contextlib.closing(sqlite3.connect(older)) as source, contextlib.closing(sqlite3.connect(result)) as target:
+                source.backup(target)
+        self.rescued(put_back, r"it was overwritten|result file: what is to be written belongs to something that is not in it \(FOREIGN KEY constraint failed\)", trial=4)
+        self.assertEqual(testbed.rows(result, "SELECT count(*) AS n FROM trials"), [{"n": 2}])
 
     def test_a_result_that_another_result_is_copied_over(self):
         self.write("other.yaml", self.NIGHT.replace("name: night", "name: other").replace("repeat: 8", "repeat: 2"))
