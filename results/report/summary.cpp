@@ -263,49 +263,50 @@ class Scenario {
                                    added(point, other, &PointSummary::work_time));
     point.gain =
         paired_change(objective_, mine, reference, ChangeOf::saving, added_to_objective(point, other));
-    compare_means(point, *result_.reference);
+    compare_means(i, *result_.reference);
   }
 
+  bool means_are_comparable(const PointSummary& one, const PointSummary& other) const {
+    return result_.balanced && !several_nodes() && one.objective && other.objective &&
+           other.objective->mean > 0 && one.objective->half_width && other.objective->half_width;
+  }
   bool means_told_apart(const PointSummary& a, const PointSummary& b) const {
     return std::abs(a.objective->mean - b.objective->mean) >
            std::hypot(*a.objective->half_width, *b.objective->half_width);
   }
 
+  double mean_logarithm_of_objective(std::size_t point) const {
+    double sum = 0;
+    int count = 0;
+    for (const BlockedValue& value : objective_) {
+      if (value.point != static_cast<int>(point)) continue;
+      sum += std::log(value.value);
+      ++count;
+    }
+    return count > 0 ? sum / count : 0;
+  }
+
   // What the blocks' ratios tell apart is what trials mostly take. Where one of the two is seldom very high, their means, of which nothing is
   // told apart then, may lie less far apart, or the other way round: here by a quarter and more.
   bool differs_mostly_but_not_by_means(std::size_t a, std::size_t b) const {
-    const auto &one = result_.points[a].objective, &other = result_.points[b].objective;
-    if (!result_.balanced || several_nodes() || !one || !other || !(one->mean > 0) || !(other->mean > 0) ||
-        !one->half_width || !other->half_width)
+    const PointSummary &one = result_.points[a], &other = result_.points[b];
+    if (!means_are_comparable(one, other) || !(one.objective->mean > 0) || means_told_apart(one, other))
       return false;
-    const auto mostly = [&](std::size_t point) {
-      double sum = 0;
-      int count = 0;
-      for (const BlockedValue& value : objective_) {
-        if (value.point != static_cast<int>(point)) continue;
-        sum += std::log(value.value);
-        ++count;
-      }
-      return count > 0 ? sum / count : 0.0;
-    };
-    const double by_most = mostly(a) - mostly(b), by_means = std::log(one->mean / other->mean);
+    const double by_most = mean_logarithm_of_objective(a) - mean_logarithm_of_objective(b);
+    const double by_means = std::log(one.objective->mean / other.objective->mean);
     constexpr double least = 0.75;
-    return by_most != 0 && by_means / by_most < least &&
-           !means_told_apart(result_.points[a], result_.points[b]);
+    return by_most != 0 && by_means / by_most < least;
   }
 
-  void compare_means(PointSummary& point, std::size_t reference_at) const {
+  void compare_means(std::size_t at, std::size_t reference_at) {
+    PointSummary& point = result_.points[at];
     const PointSummary& reference = result_.points[reference_at];
-    const auto &mine = point.objective, &theirs = reference.objective;
-    if (!result_.balanced || several_nodes() || !point.gain || !point.gain->low || !mine || !theirs ||
-        !(theirs->mean > 0) || !mine->half_width || !theirs->half_width)
-      return;
-    const double gain = 1 - mine->mean / theirs->mean;
+    if (!point.gain || !point.gain->low || !means_are_comparable(point, reference)) return;
+    const double gain = 1 - point.objective->mean / reference.objective->mean;
     // Trials that are alike to the last place have an interval of no width, of which rounding is outside.
     const bool inside =
         gain >= *point.gain->low - rounding_of_shares && gain <= *point.gain->high + rounding_of_shares;
     const bool beyond_zero = *point.gain->low > 0 || *point.gain->high < 0;
-    const auto at = static_cast<std::size_t>(&point - result_.points.data());
     if (inside && !(beyond_zero && differs_mostly_but_not_by_means(at, reference_at))) return;
     point.gain_of_means = gain;
     point.means_told_apart = means_told_apart(point, reference);

@@ -254,8 +254,8 @@ class Store {
   Store* copy();
   std::optional<FileOwner> owner_of_rescue() const;
   void drop_copy();
-  void remember_file();
-  void remember_log();  // after it was folded into the file  // as our own write left it
+  void remember_file();  // as our own write left it
+  void remember_log();   // after it was folded into the file
 };
 
 template <class Write>
