@@ -523,17 +523,20 @@ class Session {
     const auto before = others_beside(setting.path);
     const std::string problem = writer_.put_back(setting.path, setting.value).problem;
     note_taken_along(before);
-    const Setting::Read now = problem.empty() ? where.read() : Setting::Read{};
-    if (now.text && reads_as_asked(setting.value, *now.text)) return;
+    const Setting::Read now = where.read();
+    const bool as_it_was = now.text && reads_as_asked(setting.value, *now.text);
+    if (as_it_was && problem.empty()) return;
     throw Error(
-        ExitCode::not_restored,
+        as_it_was ? ExitCode::machine_refuses : ExitCode::not_restored,
         fmt::format("axis '{}': put back to what it was ('{}'), {}: it could not be put back after the sweep",
                     setting.knob, printable(setting.value),
                     !problem.empty() ? problem
                     : now.text       ? fmt::format("it reads '{}'", printable(*now.text))
                                      : now.problem),
-        "its 'command' is to take what its 'read' prints; where it does not, give 'restore', which puts it "
-        "back");
+        fmt::format(
+            "{}its 'command' is to take what its 'read' prints; where it does not, give 'restore', which "
+            "puts it back",
+            as_it_was ? "nothing was set, and it is as it was; " : ""));
   }
 
   // What one of the programs took along as it was tried.

@@ -13,6 +13,7 @@
 #include "results/compare/called_alike.hpp"
 #include "results/compare/failures.hpp"
 #include "results/compare/same_question.hpp"
+#include "results/report/sensor_part.hpp"
 #include "results/report/units_told.hpp"
 #include "results/statistics/between_nights.hpp"
 #include "results/statistics/noise_model.hpp"
@@ -197,15 +198,6 @@ NightValues levels_of_nights(const std::vector<ComparedResult>& nights, const st
   if (degrees >= 1) all.error = NightError{0, 1, squares / degrees, static_cast<double>(nights.size()) - 1};
   return all;
 }
-
-}  // namespace
-
-double sensor_share(const std::optional<Estimate>& estimate) {
-  if (!estimate || !estimate->sensor_half_width || !(estimate->mean > 0)) return 0;
-  return *estimate->sensor_half_width / estimate->mean;
-}
-
-namespace {
 
 // Keys of what these nights compare with.
 std::set<std::string> references_of(const std::vector<ComparedResult>& nights, const std::string& scenario) {
@@ -462,10 +454,14 @@ class ScenarioComparison {
     const auto change = [&](const ComparedPoint& point, double confidence) -> std::optional<Change> {
       const auto a = before.of_point.find(point.point), b = after.of_point.find(point.point);
       if (a == before.of_point.end() || b == after.of_point.end()) return std::nullopt;
-      const bool of_sensors = quantity != time_of;
+      const auto sensors = [&](const PointSummary& one, const ScenarioSummary& night) {
+        if (quantity == time_of) return 0.0;
+        const PointSummary* const base = of_levels_ ? nullptr : find(night, result_.base);
+        return base == nullptr ? sensor_share(one.work_energy)
+                               : sensors_of_ratio(one, *base, night.energy_by_gauge);
+      };
       return change_between(a->second, before.error_of(point.point), b->second, after.error_of(point.point),
-                            confidence, of_sensors ? sensor_share(point.before.work_energy) : 0,
-                            of_sensors ? sensor_share(point.after.work_energy) : 0);
+                            confidence, sensors(point.before, before_), sensors(point.after, after_));
     };
     int known = 0;
     for (ComparedPoint& point : result_.points) {
@@ -582,23 +578,24 @@ class ScenarioComparison {
 
   void set_cost_of_old_best(const ComparedResult& night_of_both, const ScenarioSummary& of_night,
                             const PointSummary& old, const PointSummary& best) {
-    const double sensor_of_best = sensor_share(best.objective), sensor_of_old = sensor_share(old.objective);
+    const double sensors = of_night.objective.minimise == Objective::time
+                               ? 0
+                               : sensors_of_ratio(best, old, of_night.energy_by_gauge);
     if (!of_night.balanced && !of_night.search) {
       // Means do not compare: by the blocks in which both count.
       const auto [points, blocked] = blocked_night(night_of_both.trials, after_.scenario, objective_of);
       const auto index = [&](const std::string& point) {
         return static_cast<int>(std::find(points.begin(), points.end(), point) - points.begin());
       };
-      result_.cost_of_old_best = paired_change(blocked, index(old.point), index(best.point),
-                                               ChangeOf::increase, std::hypot(sensor_of_best, sensor_of_old));
+      result_.cost_of_old_best =
+          paired_change(blocked, index(old.point), index(best.point), ChangeOf::increase, sensors);
       return;
     }
     const NightValues night = levels_of(night_of_both.trials, after_.scenario, objective_of);
     const auto a = night.of_point.find(best.point), b = night.of_point.find(old.point);
     if (a != night.of_point.end() && b != night.of_point.end())
-      result_.cost_of_old_best =
-          change_between(a->second, night.error_of(best.point), b->second, night.error_of(old.point), 0.95,
-                         sensor_of_best, sensor_of_old);
+      result_.cost_of_old_best = change_between(a->second, night.error_of(best.point), b->second,
+                                                night.error_of(old.point), 0.95, sensors, 0);
   }
 
   const std::vector<ComparedResult>&ones_, &others_;

@@ -97,14 +97,12 @@ inline Comparison compare(const ComparedResult& before, const ComparedResult& af
 }
 
 // Of the objective at `point`, relative to the reference of the same blocks: what it is in `after` against `before`, a share (positive is
-// worse), at `confidence`. `sensor_before`, `sensor_after`: relative 95 % half-widths that the sensors add. nullopt where it is not known
-// on either side.
+// worse), at `confidence`. `sensor_before`, `sensor_after`: what the sensors add to each of the two ratios (results/report/sensor_part.hpp).
+// nullopt where it is not known on either side.
 std::optional<Change> change_against_reference(const std::vector<TrialRow>& before,
                                                const std::vector<TrialRow>& after,
                                                const std::string& scenario, const std::string& point,
                                                double confidence, double sensor_before, double sensor_after);
-// What the sensors add to a mean, relative, 95 %; 0 where nothing is stated.
-double sensor_share(const std::optional<Estimate>& estimate);
 
 // Whether energy or time rose by more than `limit` at any point, beyond the noise and by its whole interval.
 bool worse_by_more_than(const Comparison& comparison, double limit);

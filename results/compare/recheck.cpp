@@ -14,6 +14,7 @@
 #include "results/report/json_values.hpp"
 #include "results/report/of_totals.hpp"
 #include "results/report/question_text.hpp"
+#include "results/report/sensor_part.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/statistics/estimate.hpp"
 
@@ -247,8 +248,11 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
     return row;
   }
   const auto as_measured = [&](double level) {
-    return change_against_reference(trials, again, was.scenario, best.point, level,
-                                    sensor_share(best.objective), sensor_share(best_now->objective));
+    const auto sensors = [&](const PointSummary& one, const PointSummary& base) {
+      return was.objective.minimise == Objective::time ? 0 : sensors_of_ratio(one, base, was.energy_by_gauge);
+    };
+    return change_against_reference(trials, again, was.scenario, best.point, level, sensors(best, reference),
+                                    sensors(*best_now, *reference_now));
   };
   const auto change_at = [&](double level) -> std::optional<Change> {
     const auto change = as_measured(level);

@@ -25,17 +25,37 @@
 namespace dvfs_plan {
 namespace {
 
-// "holds", "slowdown <= 5 %: 8.1 %".
+// "hold", "not slowdown <= 5 %".
 std::string constraint_cell(const PointSummary& point) {
   std::string text;
+  bool shown = true;  // those that hold, by their whole intervals
   for (const ConstraintCheck& check : point.constraints) {
-    if (check.holds == true) continue;
+    if (check.holds == true) {
+      shown = shown && check.certain == true;
+      continue;
+    }
     if (!text.empty()) text += "; ";
     text += !check.holds       ? check.text + ": not known"
             : check.may_hold() ? "not shown: " + check.text
                                : "not " + check.text;
   }
-  return text.empty() ? "hold" : text;
+  if (!text.empty()) return text;
+  return shown ? "hold" : "hold by the mean alone";
+}
+
+// What is told of sensors was found before a session's first trial.
+std::string refused_since(const std::map<std::string, int>& not_counted) {
+  std::vector<std::string> causes;
+  int trials = 0;
+  for (const auto& [verdict, count] : not_counted) {
+    if (!verdict.starts_with("sensor_")) continue;
+    trials += count;
+    causes.push_back(fmt::format("{} {}", count, verdict));
+  }
+  if (trials == 0) return {};
+  return fmt::format(
+      "  so it was before the first trial; {} since {} count for what a sensor told, or did not: {}\n",
+      counted(trials, "trial"), trials == 1 ? "does not" : "do not", join(causes, ", "));
 }
 
 void scenario_table(const ScenarioSummary& scenario, std::string& text, const TextLook& look) {
@@ -361,6 +381,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   if (!summary.sensors.empty()) {
     text += "\nSensors:\n";
     for (const std::string& line : summary.sensors) text += "  " + printable(line) + "\n";
+    text += refused_since(summary.not_counted);
   }
   if (!summary.rechecked.empty()) text += "\nRechecked:\n";
   for (const std::string& line : summary.rechecked) text += "  " + printable(line) + "\n";

@@ -14,6 +14,7 @@
 #include "results/report/of_totals.hpp"
 #include "results/report/one_unit.hpp"
 #include "results/report/point_means.hpp"
+#include "results/report/sensor_part.hpp"
 #include "results/report/settings_order.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/trade_offs.hpp"
@@ -44,6 +45,7 @@ class Scenario {
         objective_spec_(experiment.objective_for(trials.front()->workload)),
         trials_(std::move(trials)) {
     result_.objective = objective_spec_;
+    result_.energy_by_gauge = experiment_.energy_by_gauge;
     for (const ExperimentRow::Growth& growth : experiment.grown)
       grown_from_ = std::max(grown_from_, growth.first_block.value_or(0));
     if (const auto target = experiment.targets.find(trials_.front()->workload);
@@ -189,36 +191,17 @@ class Scenario {
         std::all_of(where.begin(), where.end(), in_all) && is_balanced_within_groups(objective);
   }
 
-  // What the sensors add to the mean ratio of two points, relative, over all their trials or `of` them. What
-  // is the same in all trials of both cancels in it as far as it is equal: of a short region against a long
-  // one, the difference stays. So does what is more than edges of a region come to: it is of many short steps, where it is guessed what rests
-  // between them draw, which is each setting's own.
+  // What the sensors add to the mean ratio of two points, relative, over all their trials or `of` them.
   double sensor_part(const PointSummary& a, const PointSummary& b,
                      const std::vector<BlockedValue>* of = nullptr) const {
-    constexpr double of_edges = 0.02;
-    double squares = 0, systematic = 0, own = 0;
-    for (const PointSummary* point : {&a, &b}) {
-      if (!point->energy || !point->energy->sensor_half_width || point->energy->mean <= 0) continue;
-      const double all = *point->energy->sensor_half_width / point->energy->mean,
-                   same = point->energy->systematic_half_width / point->energy->mean;
-      double share = 1;
-      if (of != nullptr) {
-        const auto mine = std::count_if(of->begin(), of->end(), [&](const BlockedValue& value) {
-          return &result_.points[static_cast<std::size_t>(value.point)] == point;
-        });
-        share =
-            static_cast<double>(point->energy->n) / static_cast<double>(std::max<std::ptrdiff_t>(1, mine));
-      }
-      squares += std::max(0.0, all * all - same * same) * share;
-      // What a gauge's means smear over an edge has the sign of the step there, which is each point's own.
-      if (experiment_.energy_by_gauge) {
-        systematic = std::hypot(systematic, same);
-        continue;
-      }
-      systematic = std::min(same, of_edges) - systematic;
-      own += std::max(0.0, same - of_edges);
-    }
-    return std::hypot(std::sqrt(squares), std::abs(systematic) + own);
+    const auto trials_a_value = [&](const PointSummary& point) {
+      if (of == nullptr || !point.energy) return 1.0;
+      const auto mine = std::count_if(of->begin(), of->end(), [&](const BlockedValue& value) {
+        return &result_.points[static_cast<std::size_t>(value.point)] == &point;
+      });
+      return static_cast<double>(point.energy->n) / static_cast<double>(std::max<std::ptrdiff_t>(1, mine));
+    };
+    return sensors_of_ratio(a, b, result_.energy_by_gauge, trials_a_value(a), trials_a_value(b));
   }
 
   // By what the interval of a point's mean is wider since a few of its trials did most of the work, relative: it is none of the sensors', and is

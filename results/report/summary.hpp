@@ -215,6 +215,7 @@ struct ScenarioSummary {
   std::string scenario;
   ObjectiveSpec objective;               // of its workload
   std::string target;                    // "loss <= 0.35"; empty: all that ran counts
+  bool energy_by_gauge = false;          // its joules are integrals of a gauge's power
   std::optional<SearchSummary> search;   // nullopt: every point is run
   std::vector<PointSummary> points;      // by axis values, ascending
   std::optional<std::size_t> best;       // index into points

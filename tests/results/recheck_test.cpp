@@ -152,6 +152,30 @@ TEST(Recheck, ANightWithoutASpreadOfItsOwnIsJudgedAllTheSame) {
 }
 
 // Works that say themselves what they took, or meters that round: rounding of a logarithm is no change.
+// Of the reference's joules too, against which it is looked whether the best has changed.
+TEST(Recheck, WhatAMeterMayBeOffByInTheReferenceIsNoChange) {
+  const Machine machine{.joules = {80, 90, 100}, .noise = 0.001};
+  for (const double of_reference : {0.0, 0.06}) {
+    std::mt19937_64 random(5);
+    const auto known_to = [&](std::vector<TrialRow> trials) {
+      for (TrialRow& trial : trials) {
+        trial.energy_half_width_j = (trial.is_reference ? of_reference : 0.0001) * *trial.energy_j;
+        trial.energy_systematic_j = *trial.energy_half_width_j;
+      }
+      return trials;
+    };
+    const auto trials = known_to(blocks_of(machine, all_of(machine), 6, 1, random));
+    auto again = blocks_of(machine, {0, 2}, 5, 10'001, random);
+    for (TrialRow& trial : again) {  // the meter is off by 3 % now
+      if (trial.is_reference) trial.objective_value = trial.energy_j = 0.97 * *trial.energy_j;
+    }
+    again = known_to(again);
+    const auto rows = judge_recheck(night_of_trials(trials), trials, again);
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_EQ(rows[0].verdict == has_changed, of_reference == 0) << rows[0].verdict << ": " << rows[0].why;
+  }
+}
+
 TEST(Recheck, WhatIsAlikeToTheLastPlaceHasNotChanged) {
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> uniform(0, 1);

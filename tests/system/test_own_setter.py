@@ -173,6 +173,17 @@ class OwnSetter(Whole):
         self.assertIn(f"  (cd {self.folder}/ && {self.folder}/tool set 140.000)\n", run.stderr)
         self.assertFalse((self.folder / "ran-at").exists())
 
+    def test_a_command_that_refuses_what_was_is_found_out_before_the_night(self):
+        """Nothing is changed by that: it ended with 4, as if something stayed set, and told no command that would put it back."""
+        self.write("tool", TOOL.replace("set) ", "set) [ \"$2\" = 140.000 ] && { echo cannot >&2; exit 1; }; ")).chmod(0o755)
+        self.experiment()
+        run = self.call("own.yaml", "--no-html")
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.assertIn(f"error: axis 'set.cap': put back to what it was ('140.000'), {self.folder}/tool ended with exit code 1: cannot: it could not be put back after the sweep\n"
+                      "  hint: nothing was set, and it is as it was; its 'command' is to take what its 'read' prints; where it does not, give 'restore', which puts it back\n", run.stderr)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+        self.assertFalse((self.folder / "ran-at").exists())
+
     def test_a_way_back_that_fails_half_way_is_tried_again(self):
         """What it left is nobody else's doing: the journal stays, `restore` and the next start try again."""
         half = TOOL.replace("set) ", "set) [ -e machine/half ] && { echo 55.000 >machine/cap; no-such-tool; exit; }; ")

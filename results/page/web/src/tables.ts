@@ -95,7 +95,7 @@ export function pointsTable(_: Report, scenario: Scenario): HTMLElement {
   if (boards.length > 1) boards.forEach((board) => columns.push(withHalf(`${board} (J)`, "J", (p) => p.boards_j?.[board] ?? null)));
   if (scenario.points.some((p) => p.above_idle_j)) columns.push(withHalf("above idle (J)", "J", (p) => p.above_idle_j));
   if (scenario.points.some((p) => p.constraints.length > 0))
-    columns.push({ title: "constraints", cell: (p) => ({ text: p.constraints.filter((c) => c.holds !== true).map((c) => (c.holds === null ? `${c.constraint}: not known` : c.certain === true ? `not ${c.constraint}` : `not shown: ${c.constraint}`)).join("; ") || "hold", value: p.feasible === null ? null : p.feasible ? "hold" : "broken" }) });
+    columns.push({ title: "constraints", cell: (p) => ({ text: p.constraints.filter((c) => c.holds !== true).map((c) => (c.holds === null ? `${c.constraint}: not known` : c.certain === true ? `not ${c.constraint}` : `not shown: ${c.constraint}`)).join("; ") || (p.constraints.every((c) => c.certain === true) ? "hold" : "hold by the mean alone"), value: p.feasible === null ? null : p.feasible ? "hold" : "broken" }) });
   if (scenario.points.some((p) => p.called !== Object.entries(p.settings).map(([a, v]) => `${a} = ${v}`).join(", ")))
     columns.push({ title: "delivered", cell: (p) => ({ text: p.called, value: p.called }) });
   return section("points", "Settings", sortable("points-table", "settings that were run", scenario.points, columns, (p) => (p.point === scenario.best ? "best" : p.not_told_apart_from_best ? "near" : "")));
