@@ -102,6 +102,10 @@ bool SlurmNode::works(bool reserved) const {
          state.find('*') == std::string::npos;
 }
 
+std::string SlurmTask::name() const {
+  return fmt::format("{}_{}", job, index);
+}
+
 bool SlurmTask::ended() const {
   static const std::set<std::string> alive{
       "PENDING",      "RUNNING",  "CONFIGURING", "COMPLETING", "SUSPENDED", "REQUEUED",    "REQUEUE_FED",
@@ -270,7 +274,7 @@ void Slurm::cancel(const std::vector<std::string>& jobs) const {
 }
 
 void Slurm::cancel_waiting(const SlurmTask& task) const {
-  ask("scancel", {"--state=PENDING", fmt::format("{}_{}", task.job, task.index)});
+  ask("scancel", {"--state=PENDING", task.name()});
 }
 
 std::vector<SlurmNode> Slurm::nodes(const std::string& partition) const {

@@ -41,7 +41,8 @@ struct SlurmTask {
   std::string reason;  // it waits for
   // Of one that is known by its mark, and may have been submitted without our hearing of it: its block is `index` + this; a look has none.
   std::optional<int> offset = {};
-  bool ended() const;  // of itself or otherwise: nothing of it runs or will
+  std::string name() const;  // "1234_3"
+  bool ended() const;        // of itself or otherwise: nothing of it runs or will
 };
 
 // The indices that squeue's %K tells, 0 for a job that is no array ("N/A"): "7", or of those that wait "1,4-6,9-29:2%1". nullopt: not understood,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "orchestrator/commands/cluster_context.hpp"
+#include "results/store/parts.hpp"
 #include "results/store/store.hpp"
 
 namespace dvfs_plan {
@@ -23,8 +24,8 @@ class ClusterBlocks {
   void none_is_at_work(bool none) { none_is_at_work_ = none; }
 
  private:
-  int of_search(Store& store);
-  bool is_over(Store& store);
+  int of_search(Store& store, std::size_t complete);
+  bool is_over(const std::vector<BlockRun>& runs, const std::set<int>& complete);
 
   const ClusterContext& night_;
   std::set<int> planned_;

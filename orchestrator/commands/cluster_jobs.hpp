@@ -31,7 +31,7 @@ class ClusterJobs {
 
   // Node -> why it gets no more blocks.
   const std::map<std::string, std::string>& left_out() const { return left_out_; }
-  void leave_out(std::map<std::string, std::string> nodes) { left_out_ = std::move(nodes); }
+  void only_left_out(std::map<std::string, std::string> nodes) { left_out_ = std::move(nodes); }
   // False: it was already.
   bool leave_out(const std::string& node, const std::string& why) {
     return left_out_.emplace(node, why).second;

@@ -35,6 +35,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr Seconds between_conclusions{30};
 
+std::set<std::string> jobs_of(const std::vector<SlurmTask>& tasks) {
+  std::set<std::string> jobs;
+  for (const SlurmTask& task : tasks) jobs.insert(task.job);
+  return jobs;
+}
+
 class ClusterNight {
  public:
   ClusterNight(const ClusterOptions& options, std::string path, const Experiment& experiment, bool grows)
@@ -150,8 +156,7 @@ class ClusterNight {
           "Slurm does not say whether tasks of the former submission wait or run; it was left as it is",
           "is the controller up? `scontrol ping` says");
     if (alive.empty()) return;
-    std::set<std::string> jobs;
-    for (const SlurmTask& task : alive) jobs.insert(task.job);
+    const auto jobs = jobs_of(alive);
     const bool one = alive.size() == 1;
     throw Error(
         ExitCode::machine_refuses,
@@ -195,7 +200,7 @@ class ClusterNight {
   bool grow() {
     {
       Store store = Store::open(night_.path, Database::Mode::read_write);
-      jobs_.leave_out(nodes_left_out(store));
+      jobs_.only_left_out(nodes_left_out(store));
       require_no_task(store);
     }
     const auto name = look_.ask_a_node(*lock_);
@@ -244,8 +249,7 @@ class ClusterNight {
                               std::set<std::string> running;
                               // One that Slurm queued again has ended where it was.
                               for (const SlurmTask& task : jobs_.live_tasks_of(store)) {
-                                if (!task.node.empty())
-                                  running.insert(fmt::format("{}_{}", task.job, task.index));
+                                if (!task.node.empty()) running.insert(task.name());
                               }
                               return jobs_.silent() ? std::nullopt : std::optional(running);
                             },
@@ -259,7 +263,7 @@ class ClusterNight {
 
   // Whether all that was planned is there. Returns when it is, when interrupted, or at once where it does not wait.
   bool watch(Store& store, Collector& collector, bool waits) {
-    jobs_.leave_out(nodes_left_out(store));
+    jobs_.only_left_out(nodes_left_out(store));
     if (submits()) {
       take(store, collector);  // what finished meanwhile is not open
       give_another_chance(store);
@@ -298,7 +302,7 @@ class ClusterNight {
     for (const auto& [node, why] : jobs_.left_out())
       night_.progress.say(fmt::format("{} is tried again; it was left out: {}", node, printable(why)));
     take_nodes_again(store);
-    jobs_.leave_out({});
+    jobs_.only_left_out({});
   }
 
   bool take(Store& store, Collector& collector) {
@@ -321,8 +325,7 @@ class ClusterNight {
 
   // Nothing is there yet but what asks a node, which was killed, or did not hear that Slurm took its job.
   int cancel_looks() {
-    std::set<std::string> jobs;
-    for (const SlurmTask& task : jobs_.live_tasks_of(std::vector<std::string>{})) jobs.insert(task.job);
+    const auto jobs = jobs_of(jobs_.live_tasks_of(std::vector<std::string>{}));
     if (jobs_.silent() || jobs.empty()) require_submitted();
     jobs_.slurm().cancel({jobs.begin(), jobs.end()});
     if (night_.options.json)
@@ -338,7 +341,7 @@ class ClusterNight {
     std::set<std::string> jobs;
     {
       Store store = Store::open(night_.path, Database::Mode::read_only);
-      for (const SlurmTask& task : jobs_.live_tasks_of(store)) jobs.insert(task.job);
+      jobs = jobs_of(jobs_.live_tasks_of(store));
     }
     if (jobs_.silent())
       throw Error(ExitCode::machine_refuses, "Slurm does not say which jobs wait or run; none was cancelled",
@@ -356,7 +359,7 @@ class ClusterNight {
       CollectorLock lock(night_.folder);
       Store store = Store::open(night_.path, Database::Mode::read_write);
       Collector collector(night_.folder, store);
-      jobs_.leave_out(nodes_left_out(store));
+      jobs_.only_left_out(nodes_left_out(store));
       take(store, collector);
       conclude(store);
       all_back = settings(store).are_back(true) && all_back;

@@ -84,22 +84,22 @@ ClusterSubmissions::Seen ClusterSubmissions::look_at(const std::vector<SlurmTask
 }
 
 void ClusterSubmissions::look_at(const SlurmTask& task, int block, bool is_open, Seen& seen) {
+  const std::string id = task.name();
   const bool is_wanted = is_open && !seen.over;
   if (task.ended()) {
     // Under our eyes, by somebody who had a reason: it is not ours to undo.
-    if (task.state == "CANCELLED" && is_wanted && alive_.contains(id_of(task)) &&
-        !moved_.contains(id_of(task)))
+    if (task.state == "CANCELLED" && is_wanted && alive_.contains(id) && !moved_.contains(id))
       cancelled_ = task.job;
     return;
   }
-  if (moved_.contains(id_of(task))) {
+  if (moved_.contains(id)) {
     if (task.node.empty()) jobs_.cancel_waiting(task);  // it did not work, or is not seen yet
     return;
   }
-  alive_.insert(id_of(task));
+  alive_.insert(id);
   if (is_wanted && waits_for_a_dead_node(task)) {
     jobs_.cancel_waiting(task);
-    moved_.insert(id_of(task));
+    moved_.insert(id);
     moved_blocks_.insert(block);
     gone_since_.try_emplace(block, night_.clock.now() - nanoseconds(patience_of_folder));
     return;
@@ -114,7 +114,7 @@ void ClusterSubmissions::look_at(const SlurmTask& task, int block, bool is_open,
 // Its job may run on the nodes that were chosen when it was submitted, and waits for one that is down: where another one of the
 // partition works, it is submitted anew.
 bool ClusterSubmissions::waits_for_a_dead_node(const SlurmTask& task) {
-  const TaskId id = id_of(task);
+  const std::string id = task.name();
   const bool unavailable = task.node.empty() && (task.reason.find("Unavailable") != std::string::npos ||
                                                  task.reason.find("ReqNodeNotAvail") != std::string::npos ||
                                                  task.reason.find("DOWN") != std::string::npos);
@@ -123,8 +123,7 @@ bool ClusterSubmissions::waits_for_a_dead_node(const SlurmTask& task) {
     return false;
   }
   const auto [since, is_new] = unavailable_since_.try_emplace(id, night_.clock.now());
-  if (is_new)
-    night_.progress.say(fmt::format("task {}_{} waits: {}", task.job, task.index, printable(task.reason)));
+  if (is_new) night_.progress.say(fmt::format("task {} waits: {}", id, printable(task.reason)));
   if (is_new || night_.clock.now() - since->second < nanoseconds(patience_with_a_node)) return false;
   since->second = night_.clock.now();  // asked again as much later
   try {
@@ -137,8 +136,7 @@ bool ClusterSubmissions::waits_for_a_dead_node(const SlurmTask& task) {
   } catch (const Error&) {  // fewer work than are asked for: it waits for one
     return false;
   }
-  night_.progress.say(
-      fmt::format("task {}_{} is submitted anew, for the nodes that work now", task.job, task.index));
+  night_.progress.say(fmt::format("task {} is submitted anew, for the nodes that work now", id));
   return true;
 }
 
@@ -159,9 +157,7 @@ void ClusterSubmissions::show(Store& store, const Seen& seen) {
   int complete = 0, begun = 0;
   for (const BlockRun& run : block_runs(store)) {
     complete += run.left_out.empty() && run.complete ? 1 : 0;
-    const auto is_its = [&](const SlurmTask& task) {
-      return run.task.starts_with(fmt::format("{}_{} ", task.job, task.index));
-    };
+    const auto is_its = [&](const SlurmTask& task) { return run.task.starts_with(task.name() + " "); };
     begun += !run.complete && std::any_of(seen.running.begin(), seen.running.end(), is_its) ? 1 : 0;
   }
   const auto now = store.progress();

@@ -30,8 +30,6 @@ class ClusterSubmissions {
   void last_fault(std::string text) { last_fault_ = std::move(text); }
 
  private:
-  using TaskId = std::pair<std::string, int>;  // the job and the index in it
-  static TaskId id_of(const SlurmTask& task) { return {task.job, task.index}; }
   struct Seen {
     bool over = false;         // a search: no more is wanted
     std::set<int> taken = {};  // blocks that a task has
@@ -56,12 +54,12 @@ class ClusterSubmissions {
   const ClusterLook& look_;
 
   std::map<int, Nanoseconds> gone_since_;  // by block: no task has it
-  std::set<TaskId> alive_;                 // seen waiting or running
+  std::set<std::string> alive_;            // tasks, seen waiting or running
   std::map<std::string, std::set<std::string>>
-      chosen_of_;               // by job submitted here: the nodes that it may run on
-  std::set<TaskId> moved_;      // they waited for a node that is down, and are submitted anew
-  std::set<int> moved_blocks_;  // theirs, until they are submitted
-  std::map<TaskId, Nanoseconds> unavailable_since_;
+      chosen_of_;                // by job submitted here: the nodes that it may run on
+  std::set<std::string> moved_;  // tasks: they waited for a node that is down, and are submitted anew
+  std::set<int> moved_blocks_;   // theirs, until they are submitted
+  std::map<std::string, Nanoseconds> unavailable_since_;  // by task
   std::map<int, std::string> began_on_;  // by block: the node where its task was seen running
   struct Tries {
     int count = 0, trials = -1;  // submissions since `trials` of the block were finished

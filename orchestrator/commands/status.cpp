@@ -86,7 +86,7 @@ void ask_slurm(ClusterProgress& progress) {
     ClusterProgress::Tasks tasks;
     for (const SlurmTask& task : Slurm().tasks(progress.jobs, progress.job_names, progress.job_mark)) {
       if (task.ended()) continue;
-      if (!task.node.empty()) progress.alive.insert(fmt::format("{}_{}", task.job, task.index));
+      if (!task.node.empty()) progress.alive.insert(task.name());
       (task.node.empty() ? tasks.waiting : tasks.running) += 1;
       if (task.node.empty() && tasks.reason.empty() && task.reason != "None") tasks.reason = task.reason;
     }

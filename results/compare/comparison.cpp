@@ -13,6 +13,7 @@
 #include "results/compare/called_alike.hpp"
 #include "results/compare/failures.hpp"
 #include "results/compare/same_question.hpp"
+#include "results/report/causes.hpp"
 #include "results/report/sensor_part.hpp"
 #include "results/report/units_told.hpp"
 #include "results/statistics/between_nights.hpp"
@@ -578,9 +579,7 @@ class ScenarioComparison {
 
   void set_cost_of_old_best(const ComparedResult& night_of_both, const ScenarioSummary& of_night,
                             const PointSummary& old, const PointSummary& best) {
-    const double sensors = of_night.objective.minimise == Objective::time
-                               ? 0
-                               : sensors_of_ratio(best, old, of_night.energy_by_gauge);
+    const double sensors = sensors_of_objective(of_night, best, old);
     if (!of_night.balanced && !of_night.search) {
       // Means do not compare: by the blocks in which both count.
       const auto [points, blocked] = blocked_night(night_of_both.trials, after_.scenario, objective_of);
@@ -830,8 +829,7 @@ std::vector<std::string> none_counts_after(const Comparison& comparison, bool by
       const int own = failures_of(after).failed + after.untold + after.censored;
       if ((2 * own >= after.trials) != by_own) continue;
       std::vector<std::string> causes;
-      for (const auto& [verdict, count] : after.not_counted)
-        causes.push_back(fmt::format("{} {}", count, verdict));
+      if (!after.not_counted.empty()) causes.push_back(causes_text(after.not_counted));
       if (after.censored > 0)
         causes.push_back(fmt::format("{} that did not reach the target", after.censored));
       texts.push_back(

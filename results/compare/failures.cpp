@@ -8,20 +8,21 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "results/report/causes.hpp"
 
 namespace dvfs_plan {
 
 Failures failures_of(const PointSummary& point) {
   static const std::set<std::string> own{"exited", "signalled", "timed_out", "instance_failed"};
   Failures failures{0, point.counted + point.censored, {}};
-  std::vector<std::string> causes;
+  std::map<std::string, int> causes;
   for (const auto& [verdict, count] : point.not_counted) {
     if (!own.contains(verdict)) continue;
     failures.failed += count;
-    causes.push_back(fmt::format("{} {}", count, verdict));
+    causes.emplace(verdict, count);
   }
   failures.of += failures.failed;
-  failures.causes = join(causes, ", ");
+  failures.causes = causes_text(causes);
   return failures;
 }
 

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "results/compare/comparison.hpp"
 #include "results/compare/failures.hpp"
+#include "results/report/causes.hpp"
 #include "results/report/json_values.hpp"
 #include "results/report/of_totals.hpp"
 #include "results/report/question_text.hpp"
@@ -48,11 +49,11 @@ bool is_disturbance(const std::string& verdict) {
 std::string does_not_run(const PointSummary& point, const std::string& target) {
   constexpr int enough = 2;
   if (point.counted > 0 || point.trials < enough) return {};
-  std::vector<std::string> causes;
   for (const auto& [verdict, count] : point.not_counted) {
     if (is_disturbance(verdict)) return {};
-    causes.push_back(fmt::format("{} {}", count, verdict));
   }
+  std::vector<std::string> causes;
+  if (!point.not_counted.empty()) causes.push_back(causes_text(point.not_counted));
   if (point.censored > 0) causes.push_back(fmt::format("{} that did not reach {}", point.censored, target));
   return join(causes, ", ");
 }
@@ -248,11 +249,9 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
     return row;
   }
   const auto as_measured = [&](double level) {
-    const auto sensors = [&](const PointSummary& one, const PointSummary& base) {
-      return was.objective.minimise == Objective::time ? 0 : sensors_of_ratio(one, base, was.energy_by_gauge);
-    };
-    return change_against_reference(trials, again, was.scenario, best.point, level, sensors(best, reference),
-                                    sensors(*best_now, *reference_now));
+    return change_against_reference(trials, again, was.scenario, best.point, level,
+                                    sensors_of_objective(was, best, reference),
+                                    sensors_of_objective(is, *best_now, *reference_now));
   };
   const auto change_at = [&](double level) -> std::optional<Change> {
     const auto change = as_measured(level);

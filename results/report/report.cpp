@@ -13,6 +13,7 @@
 #include "base/units.hpp"
 #include "results/report/amounts.hpp"
 #include "results/report/asked.hpp"
+#include "results/report/causes.hpp"
 #include "results/report/cells.hpp"
 #include "results/report/nodes.hpp"
 #include "results/report/overview.hpp"
@@ -45,17 +46,17 @@ std::string constraint_cell(const PointSummary& point) {
 
 // What is told of sensors was found before a session's first trial.
 std::string refused_since(const std::map<std::string, int>& not_counted) {
-  std::vector<std::string> causes;
+  std::map<std::string, int> causes;
   int trials = 0;
   for (const auto& [verdict, count] : not_counted) {
     if (!verdict.starts_with("sensor_")) continue;
     trials += count;
-    causes.push_back(fmt::format("{} {}", count, verdict));
+    causes.emplace(verdict, count);
   }
   if (trials == 0) return {};
   return fmt::format(
       "  so it was before the first trial; {} since {} count for what a sensor told, or did not: {}\n",
-      counted(trials, "trial"), trials == 1 ? "does not" : "do not", join(causes, ", "));
+      counted(trials, "trial"), trials == 1 ? "does not" : "do not", causes_text(causes));
 }
 
 void scenario_table(const ScenarioSummary& scenario, std::string& text, const TextLook& look) {

@@ -17,9 +17,9 @@ double sensors_of_ratio(const PointSummary& a, const PointSummary& b, bool energ
   double squares = 0, systematic = 0, own = 0;
   for (const auto& [point, trials] :
        {std::pair{&a, trials_a_value_of_a}, std::pair{&b, trials_a_value_of_b}}) {
-    if (!point->energy || !point->energy->sensor_half_width || point->energy->mean <= 0) continue;
-    const double all = sensor_share(point->energy),
-                 same = point->energy->systematic_half_width / point->energy->mean;
+    const double all = sensor_share(point->energy);
+    if (all == 0) continue;
+    const double same = point->energy->systematic_half_width / point->energy->mean;
     squares += std::max(0.0, all * all - same * same) * trials;
     // What a gauge's means smear over an edge has the sign of the step there, which is each point's own.
     if (energy_by_gauge) {
@@ -30,6 +30,11 @@ double sensors_of_ratio(const PointSummary& a, const PointSummary& b, bool energ
     own += std::max(0.0, same - of_edges);
   }
   return std::hypot(std::sqrt(squares), std::abs(systematic) + own);
+}
+
+double sensors_of_objective(const ScenarioSummary& scenario, const PointSummary& a, const PointSummary& b) {
+  if (scenario.objective.minimise == Objective::time) return 0;
+  return sensors_of_ratio(a, b, scenario.energy_by_gauge);
 }
 
 }  // namespace dvfs_plan

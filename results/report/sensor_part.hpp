@@ -16,5 +16,7 @@ double sensor_share(const std::optional<Estimate>& estimate);
 // many times there are more trials, of each.
 double sensors_of_ratio(const PointSummary& a, const PointSummary& b, bool energy_by_gauge,
                         double trials_a_value_of_a = 1, double trials_a_value_of_b = 1);
+// Of the ratio of their objectives: nothing of times.
+double sensors_of_objective(const ScenarioSummary& scenario, const PointSummary& a, const PointSummary& b);
 
 }  // namespace dvfs_plan

@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "results/report/against_meter.hpp"
 #include "results/report/amounts.hpp"
+#include "results/report/causes.hpp"
 #include "results/report/nodes.hpp"
 #include "results/report/overview.hpp"
 #include "results/report/side_by_side.hpp"
@@ -77,13 +78,6 @@ std::string change_text(const Change& change, std::string_view more, std::string
                         how);
   }
   return text;
-}
-
-// "1 throttled, 2 foreign_load"
-std::string causes(const std::map<std::string, int>& not_counted) {
-  std::vector<std::string> texts;
-  for (const auto& [verdict, count] : not_counted) texts.push_back(fmt::format("{} {}", count, verdict));
-  return join(texts, ", ");
 }
 
 std::string amounts_of_best(const ScenarioSummary& scenario, const PointSummary& best) {
@@ -399,7 +393,7 @@ std::string without_best(const ScenarioSummary& scenario) {
     text += not_comparable(scenario);
   }
   text += censored_points(scenario, nullptr);
-  if (!scenario.not_counted.empty()) text += fmt::format(" Excluded: {}.", causes(scenario.not_counted));
+  if (!scenario.not_counted.empty()) text += fmt::format(" Excluded: {}.", causes_text(scenario.not_counted));
   return text;
 }
 
@@ -451,7 +445,7 @@ std::string unfinished_text(const PointSummary& point) {
   if (not_finished > 0) how.push_back(fmt::format("did not finish {} work", failed == 1 ? "its" : "their"));
   if (not_finished < failed) how.emplace_back("did not tell what was asked for");
   return fmt::format("{} of its {} {} ({}) and {} in no mean{}", failed, counted(point.trials, "trial"),
-                     join(how, " or "), causes(causes_of_it), failed == 1 ? "is" : "are",
+                     join(how, " or "), causes_text(causes_of_it), failed == 1 ? "is" : "are",
                      point.counted > 0 ? ": what is said of it is of those that did" : "");
 }
 
@@ -521,7 +515,7 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
                         [](int sum, const PointSummary& point) { return sum + point.censored; });
     if (censored > 0) text += fmt::format(", beside {} that did not reach {}", censored, scenario.target);
     text += scenario.not_counted.empty() ? "; none was excluded."
-                                         : fmt::format("; excluded: {}.", causes(scenario.not_counted));
+                                         : fmt::format("; excluded: {}.", causes_text(scenario.not_counted));
     sentences.push_back(text);
   }
   return sentences;

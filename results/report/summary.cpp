@@ -582,9 +582,7 @@ class Scenario {
   std::vector<double> sensor_shares() const {
     std::vector<double> shares;
     for (const PointSummary& point : result_.points) {
-      const bool known = point.objective && point.objective->sensor_half_width && point.objective->mean > 0;
-      const double by_sensors = known ? *point.objective->sensor_half_width / point.objective->mean : 0;
-      shares.push_back(std::hypot(by_sensors, added(point, &PointSummary::objective)));
+      shares.push_back(std::hypot(sensor_share(point.objective), added(point, &PointSummary::objective)));
     }
     return shares;
   }

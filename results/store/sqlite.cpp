@@ -33,7 +33,7 @@ bool is_for_want_of_room(sqlite3* database) {
 // What SQLite says of a statement is for who wrote it: in its own words where it cannot be understood, else by what
 // has happened to the file (https://sqlite.org/rescode.html).
 [[noreturn]] void fail(sqlite3* database, std::string_view doing) {
-  const int code = sqlite3_extended_errcode(database) & 0xff;
+  const int extended = sqlite3_extended_errcode(database), code = extended & 0xff;
   const std::string sqlite = sqlite3_errmsg(database);
   if (code == SQLITE_NOMEM)
     throw Error(ExitCode::machine_refuses, "result file: there is not enough memory to read or write it",
@@ -66,12 +66,12 @@ bool is_for_want_of_room(sqlite3* database) {
     throw StoreDamaged(ExitCode::machine_refuses, fmt::format("result file: it is damaged ({})", sqlite),
                        restore);
   // An older state of it that was put back through SQLite lacks what this session has written since.
-  if (sqlite3_extended_errcode(database) == SQLITE_CONSTRAINT_FOREIGNKEY)
+  if (extended == SQLITE_CONSTRAINT_FOREIGNKEY)
     throw StoreDamaged(
         ExitCode::machine_refuses,
         fmt::format("result file: what is to be written belongs to something that is not in it ({})", sqlite),
         restore);
-  if (sqlite3_extended_errcode(database) == SQLITE_READONLY_DBMOVED)
+  if (extended == SQLITE_READONLY_DBMOVED)
     throw StoreDamaged(ExitCode::machine_refuses, "result file: it was moved or deleted while it was open",
                        restore);
   const std::string message = fmt::format("result file: {}: {}", doing, sqlite);

@@ -388,6 +388,24 @@ ComparedResult compared(const char* file, Night& night) {
   return result;
 }
 
+// Pairs of nights between which nothing changed: how often the change of one point's energy is told with an interval, and that holds it; and in
+// how many pairs something is called beyond the noise.
+struct NightsCompared {
+  int known = 0, covered = 0, alarms = 0;
+  void add(const ComparedResult& before, ComparedResult after, const std::string& of_point) {
+    for (TrialRow& trial : after.trials) trial.started_at = "later";
+    const Comparison c = compare(before, after);
+    bool alarm = false;
+    for (const ComparedPoint& point : c.scenarios.at(0).points) {
+      alarm = alarm || point.energy.beyond_noise;
+      if (point.point != of_point || !point.energy.change || !point.energy.change->low) continue;
+      ++known;
+      covered += *point.energy.change->low <= 0 && *point.energy.change->high >= 0 ? 1 : 0;
+    }
+    alarms += alarm ? 1 : 0;
+  }
+};
+
 // Two nights of one machine on which a point scatters more than the others: it has not changed.
 TEST(Compare, APointThatScattersMoreThanTheOthersIsNotCalledChanged) {
   std::mt19937_64 random(11);
@@ -396,7 +414,7 @@ TEST(Compare, APointThatScattersMoreThanTheOthersIsNotCalledChanged) {
        {std::pair(3, 1.0), std::pair(5, 3.0), std::pair(3, 5.0), std::pair(5, 10.0)}) {
     constexpr int settings = 20;
     const int pairs = nights_of(40, 200);
-    int alarms = 0, covered = 0, known = 0;
+    NightsCompared counted;
     const auto night = [&, blocks = blocks, noisier = noisier](const char* file) {
       Night one;
       for (int block = 1; block <= blocks; ++block) {
@@ -410,24 +428,15 @@ TEST(Compare, APointThatScattersMoreThanTheOthersIsNotCalledChanged) {
       return compared(file, one);
     };
     for (int i = 0; i < pairs; ++i) {
-      ComparedResult before = night("a.sqlite"), after = night("b.sqlite");
-      for (TrialRow& trial : after.trials) trial.started_at = "later";
-      const Comparison c = compare(before, after);
-      bool alarm = false;
-      for (const ComparedPoint& point : c.scenarios.at(0).points) {
-        alarm = alarm || point.energy.beyond_noise;
-        if (point.point != "w clock=07" || !point.energy.change || !point.energy.change->low) continue;
-        ++known;
-        covered += *point.energy.change->low <= 0 && *point.energy.change->high >= 0 ? 1 : 0;
-      }
-      alarms += alarm ? 1 : 0;
+      counted.add(night("a.sqlite"), night("b.sqlite"), "w clock=07");
     }
     std::printf(
         "compare: %d blocks, one point %g times as noisy: alarms in %d of %d, its interval holds in %d of "
         "%d\n",
-        blocks, noisier, alarms, pairs, covered, known);
-    EXPECT_LE(alarms, 0.05 * pairs + 3 * std::sqrt(0.05 * 0.95 * pairs)) << blocks << " blocks, " << noisier;
-    EXPECT_GE(covered, at_least(0.95, known)) << blocks << " blocks, " << noisier;
+        blocks, noisier, counted.alarms, pairs, counted.covered, counted.known);
+    EXPECT_LE(counted.alarms, 0.05 * pairs + 3 * std::sqrt(0.05 * 0.95 * pairs))
+        << blocks << " blocks, " << noisier;
+    EXPECT_GE(counted.covered, at_least(0.95, counted.known)) << blocks << " blocks, " << noisier;
   }
 }
 
@@ -438,7 +447,7 @@ TEST(Compare, WhatTheSensorsAddToTheReferenceIsInEachChange) {
   std::normal_distribution<double> normal;
   constexpr double half_width = 0.04, sd = half_width / 1.96;
   const int pairs = nights_of(40, 400);
-  int covered = 0, known = 0, alarms = 0;
+  NightsCompared counted;
   const auto night = [&](const char* file, double off) {
     Night one;
     for (int block = 1; block <= 5; ++block) {
@@ -453,21 +462,11 @@ TEST(Compare, WhatTheSensorsAddToTheReferenceIsInEachChange) {
   };
   for (int i = 0; i < pairs; ++i) {
     const ComparedResult before = night("a.sqlite", 1 + sd * normal(random));
-    ComparedResult after = night("b.sqlite", 1 + sd * normal(random));
-    for (TrialRow& trial : after.trials) trial.started_at = "later";
-    const Comparison c = compare(before, after);
-    bool alarm = false;
-    for (const ComparedPoint& point : c.scenarios.at(0).points) {
-      alarm = alarm || point.energy.beyond_noise;
-      if (point.point != "w clock=01" || !point.energy.change || !point.energy.change->low) continue;
-      ++known;
-      covered += *point.energy.change->low <= 0 && *point.energy.change->high >= 0 ? 1 : 0;
-    }
-    alarms += alarm ? 1 : 0;
+    counted.add(before, night("b.sqlite", 1 + sd * normal(random)), "w clock=01");
   }
-  ASSERT_EQ(known, pairs);
-  EXPECT_GE(covered, at_least(0.95, pairs));
-  EXPECT_LE(alarms, pairs - at_least(0.95, pairs));
+  ASSERT_EQ(counted.known, pairs);
+  EXPECT_GE(counted.covered, at_least(0.95, pairs));
+  EXPECT_LE(counted.alarms, pairs - at_least(0.95, pairs));
 }
 
 // Nights of one machine in which a few trials did most of the work, the same amounts at all settings or by chance: what so few tell of the scatter is
@@ -479,7 +478,8 @@ TEST(Compare, ChangesHoldWhereAFewTrialsDidMostOfTheWork) {
   };
   std::normal_distribution<double> normal;
   const int pairs = nights_of(60, 400);
-  int covered = 0, known = 0, alarms = 0, rechecked = 0, changed = 0;
+  NightsCompared counted;
+  int rechecked = 0, changed = 0;
   for (int i = 0; i < pairs; ++i) {
     const double noise = between(0.01, 0.1), spread = between(0.5, 2), larger_by = between(1.3, 3);
     const bool by_block = i % 2 == 0;
@@ -512,17 +512,7 @@ TEST(Compare, ChangesHoldWhereAFewTrialsDidMostOfTheWork) {
     Night first = night(3 + static_cast<int>(random() % 8)),
           second = night(3 + static_cast<int>(random() % 8));
     const ComparedResult before = taken_up("a.sqlite", first);
-    ComparedResult after = taken_up("b.sqlite", second);
-    for (TrialRow& trial : after.trials) trial.started_at = "later";
-    const Comparison c = compare(before, after);
-    bool alarm = false;
-    for (const ComparedPoint& point : c.scenarios.at(0).points) {
-      alarm = alarm || point.energy.beyond_noise;
-      if (point.point != "w clock=01" || !point.energy.change || !point.energy.change->low) continue;
-      ++known;
-      covered += *point.energy.change->low <= 0 && *point.energy.change->high >= 0 ? 1 : 0;
-    }
-    alarms += alarm ? 1 : 0;
+    counted.add(before, taken_up("b.sqlite", second), "w clock=01");
     Night again = night(5);
     again.summary();
     for (const RecheckRow& row : judge_recheck(before.summary, first.trials, again.trials)) {
@@ -533,9 +523,9 @@ TEST(Compare, ChangesHoldWhereAFewTrialsDidMostOfTheWork) {
   std::printf(
       "compare, most of the work in a few trials: intervals hold in %d of %d, alarms in %d of %d; recheck: "
       "%d of %d changed\n",
-      covered, known, alarms, pairs, changed, rechecked);
-  EXPECT_GE(covered, at_least(0.95, known));
-  EXPECT_LE(alarms, pairs - at_least(0.95, pairs));
+      counted.covered, counted.known, counted.alarms, pairs, changed, rechecked);
+  EXPECT_GE(counted.covered, at_least(0.95, counted.known));
+  EXPECT_LE(counted.alarms, pairs - at_least(0.95, pairs));
   EXPECT_LE(changed, rechecked - at_least(0.99, rechecked));
 }
 
