@@ -13,6 +13,7 @@
 #include "orchestrator/commands/output_file.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "results/compare/comparison_json.hpp"
+#include "results/compare/worse.hpp"
 #include "results/report/of_totals.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
@@ -139,6 +140,7 @@ ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
   bool unknown = tell(perhaps);
   unknown = tell(not_known_after(comparison)) || unknown;
   unknown = tell(not_judged(comparison)) || unknown;
+  unknown = tell(perhaps_worse_by_more_than(comparison, *share)) || unknown;
   if (!worse_by_more_than(comparison, *share))
     return lost ? ExitCode::some_trials_failed : unknown ? ExitCode::not_known : ExitCode::done;
   write_stderr(
@@ -204,9 +206,10 @@ const Registered<CommandKind> compare(
               "--fail-if-worse", options->worse,
               "exit with 1 if energy or time rose by more than this at any point, beyond the noise, or if of "
               "a point that counted before no trial counts any more, or more of them fail; with 7 if that "
-              "cannot be said, or a limit on a metric does not hold any more. Of two single "
-              "nights what a whole night lies "
-              "higher is no rise: name several a side")
+              "cannot be said (it is higher by more than this, but not beyond the noise), or a limit on a "
+              "metric does not hold any more. Of two single nights what a whole night lies higher is no "
+              "rise: "
+              "name several a side")
            ->type_name("SHARE");
        app.add_option("--html", options->html, "write it as one page for a browser");
        return declared(app, options, compare_command);

@@ -769,18 +769,6 @@ std::optional<Change> change_against_reference(const std::vector<TrialRow>& befo
                         sensor_before, sensor_after);
 }
 
-bool worse_by_more_than(const Comparison& comparison, double limit) {
-  const auto worse = [&](const ChangeOfPoint& one) {
-    return one.beyond_noise && one.change && one.change->low && *one.change->low > limit;
-  };
-  for (const ComparedScenario& scenario : comparison.scenarios) {
-    for (const ComparedPoint& point : scenario.points) {
-      if (worse(point.energy) || worse(point.time)) return true;
-    }
-  }
-  return false;
-}
-
 std::vector<std::string> not_run_after(const Comparison& comparison) {
   std::vector<std::string> texts;
   for (const ComparedScenario& scenario : comparison.scenarios) {

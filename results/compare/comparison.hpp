@@ -104,8 +104,6 @@ std::optional<Change> change_against_reference(const std::vector<TrialRow>& befo
                                                const std::string& scenario, const std::string& point,
                                                double confidence, double sensor_before, double sensor_after);
 
-// Whether energy or time rose by more than `limit` at any point, beyond the noise and by its whole interval.
-bool worse_by_more_than(const Comparison& comparison, double limit);
 // Settings of which trials counted before, and of those that were run after none does, mostly by what they did themselves; a line each, with
 // what became of them.
 std::vector<std::string> no_longer_counting(const Comparison& comparison);

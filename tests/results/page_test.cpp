@@ -11,6 +11,7 @@
 #include "results/compare/comparison.hpp"
 #include "results/compare/comparison_json.hpp"
 #include "results/compare/failures.hpp"
+#include "results/compare/worse.hpp"
 #include "results/figures/figures.hpp"
 #include "results/page/base64.hpp"
 #include "results/page/decimate.hpp"
@@ -23,6 +24,9 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::Not;
 
 TEST(Decimate, KeepsEveryPeakOfItsStretch) {
   std::vector<TraceSample> samples;
@@ -729,7 +733,31 @@ TEST(Compare, LevelsAreJudgedByHowNightsDiffer) {
   for (const ComparedPoint& point : same.scenarios[0].points) EXPECT_FALSE(point.energy.beyond_noise);
   for (const ComparedPoint& point : higher.scenarios[0].points) EXPECT_TRUE(point.energy.beyond_noise);
   EXPECT_TRUE(worse_by_more_than(higher, 0.02));
+  EXPECT_THAT(perhaps_worse_by_more_than(higher, 0.02), IsEmpty());
   EXPECT_FALSE(worse_by_more_than(higher, 0.05));
+  // Beyond the noise, and not by more than this with its whole interval.
+  const ComparedPoint& first = higher.scenarios[0].points[0];
+  const double within = (*first.energy.change->low + first.energy.change->value) / 2;
+  EXPECT_THAT(perhaps_worse_by_more_than(higher, within),
+              testing::Contains(HasSubstr(first.called + ": energy is")));
+}
+
+// Nights that differ by 8 % among themselves cannot tell a rise of 12 %: that is neither worse nor as before.
+TEST(Compare, ARiseThatTheNightsCannotTellIsNeitherWorseNorAsBefore) {
+  const auto nights = [](double more, std::uint64_t seed) {
+    return std::vector{higher_by(night("n.sqlite", 1, seed), more - 0.08),
+                       higher_by(night("n.sqlite", 1, seed + 1), more + 0.08)};
+  };
+  const Comparison c = compare(nights(0, 1), nights(0.12, 11));
+  EXPECT_FALSE(worse_by_more_than(c, 0.05));
+  const auto texts = perhaps_worse_by_more_than(c, 0.05);
+  ASSERT_EQ(texts.size(), c.scenarios[0].points.size());
+  for (const std::string& text : texts)
+    EXPECT_THAT(
+        text, MatchesRegex(
+                  "w, cpu.frequency = .* GHz: energy is 1[0-4]\\.[0-9] % higher \\(95 % interval -[0-9.]+ to "
+                  "\\+[0-9.]+ %\\): that it rose by more than 5 % is not shown"));
+  EXPECT_THAT(perhaps_worse_by_more_than(c, 0.2), IsEmpty());
 }
 
 // Two partitions of one type: what a setting saves differs from node to node, and blocks of one node are no repetitions of that.

@@ -618,6 +618,21 @@ settle: 0 s
         self.assertEqual(self.call("merge", "all.sqlite", "third=c.sqlite", "-o", "more.sqlite").returncode, 0)
         self.assertEqual(self.call("compare", "a.sqlite", "c.sqlite", "--fail-if-worse", "1000%").returncode, 0)
 
+    def test_a_rise_that_the_nights_cannot_tell_is_neither_worse_nor_as_before(self):
+        """Two nights a side that differ by a third among themselves, the later ones longer by a half: not shown, and not 0."""
+        (self.folder / "slow.yaml").write_text(self.NIGHT.replace('command: [sleep, "0.0{n}"]', 'shell: "sleep 0.0{n}; sleep $(cat more)"'))
+        for name, more in (("a1", 0.1), ("a2", 0.2), ("b1", 0.16), ("b2", 0.3)):
+            (self.folder / "more").write_text(str(more))
+            result = self.call("slow.yaml", "-o", f"{name}.sqlite", "--no-html", "--quiet")
+            self.assertEqual(result.returncode, 0, result.stderr)
+        nights = ("a1.sqlite", "a2.sqlite", "--", "b1.sqlite", "b2.sqlite")
+        result = self.call("compare", "--fail-if-worse", "5%", *nights)
+        self.assertEqual(result.returncode, 7, result.stderr)
+        self.assertRegex(result.stderr, r"^(b1\.sqlite, b2\.sqlite: w, n = \d: time is [3-6]\d\.\d % higher \(95 % interval -\d+\.\d to \+\d+\.\d %\): "
+                                        r"that it rose by more than 5 % is not shown\n){2}$")
+        self.assertIn("time changed at none of the", result.stdout)
+        self.assertEqual(self.call("compare", "--fail-if-worse", "100%", *nights).returncode, 0)
+
     def test_nights_that_are_one_do_not_tell_how_nights_differ(self):
         shutil.copy(self.folder / "a.sqlite", self.folder / "copy.sqlite")
         for files in (("a.sqlite", "copy.sqlite", "--", "b.sqlite", "b.sqlite"), ("a.sqlite", "b.sqlite", "--", "copy.sqlite", "b.sqlite")):
