@@ -39,7 +39,7 @@ class Account:
 
     def tell(self):
         back = sorted(self.put_back)
-        line = {"attack": self.attack, "tried": self.tried, "survived": self.survived, "lost": self.lost,
+        line = {"attack": self.attack, "file": pathlib.Path(sys.argv[0]).name, "tried": self.tried, "survived": self.survived, "lost": self.lost,
                 "put_back_ms": [round(back[len(back) // 2]), round(back[-1])] if back else None}
         print(f"{self.attack}: tried {self.tried}, survived {self.survived}, finished trials lost {self.lost}"
               + (f", settings back after {line['put_back_ms'][0]} ms (median), {line['put_back_ms'][1]} ms (most)" if back else ""))
@@ -48,8 +48,8 @@ class Account:
                 file.write(json.dumps(line) + "\n")
 
 
-@unittest.skipIf(os.geteuid() != 0 or not os.environ.get("DVFS_PLAN_APART"), "needs root and folders of its own (tests/system/apart)")
-class AttackCase(unittest.TestCase):
+class Told(unittest.TestCase):
+    """Its account is told when it is over."""
     maxDiff = None
     account = None  # of each attack: an Account
 
@@ -58,6 +58,9 @@ class AttackCase(unittest.TestCase):
         if cls.account:
             cls.account.tell()
 
+
+@unittest.skipIf(os.geteuid() != 0 or not os.environ.get("DVFS_PLAN_APART"), "needs root and folders of its own (tests/system/apart)")
+class AttackCase(Told):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="dvfs-attack.", dir="/var/tmp")
         self.addCleanup(scratch.cleanup)

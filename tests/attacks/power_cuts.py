@@ -33,7 +33,7 @@ def told_by(line):
     return line.split(": ")[0] if re.match(r"mixed .*: [0-9.]+ s", line) else None
 
 
-class PowerCuts(attack.testbed.unittest.TestCase):
+class PowerCuts(attack.Told):
     account = attack.Account("power cuts, with the disk's unflushed sectors lost or torn")
 
     def setUp(self):
