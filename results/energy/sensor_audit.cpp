@@ -104,8 +104,8 @@ ChannelAudit audit_channel(const Channel& channel, std::uint32_t index, std::spa
     audit.update = Seconds{looked / (counts ? changes : looks)};
     audit.at_least = true;
   }
-  // One that speaks when it has a new value may have told the same again: how often it is new is not known then.
-  if (looked > 0 && (changes > 0 || !channel.told_when_new)) audit.fresh_per_second = changes / looked;
+  // One that says the same throughout may have told it anew each time: how often it is new is not known then.
+  if (looked > 0 && changes > 0) audit.fresh_per_second = changes / looked;
   if (looked > 0 && channel.told_when_new)
     audit.told_every = Seconds{looked / static_cast<double>(seen.size() - 1)};
   audit.resolution = smallest_step(seen);

@@ -30,7 +30,7 @@ struct ChannelAudit {
   int readings = 0;
   std::optional<Seconds> update;  // between fresh values; nullopt where the look does not tell
   bool at_least = false;          // every look found a fresh value: it may well be faster than `update`
-  std::optional<double> fresh_per_second;  // values that were no repeats
+  std::optional<double> fresh_per_second;  // values that were no repeats; nullopt where all were alike
   std::optional<double> resolution;        // smallest step seen, in the channel's unit
   std::optional<Seconds> rise;             // from the load's start to 90 % of the way up, where it is seen
   // How it answers a load on its own domain, where one was run and shows. Of a counter without `window`.
